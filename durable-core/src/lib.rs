@@ -1,0 +1,10 @@
+//! The core of `durable`: replay engine, workflow and activity model, runtime, client, and the contract
+//! that storage providers implement. It knows no database. Applications use the facade crate `durable`.
+
+pub mod history;
+pub mod id;
+pub mod limits;
+pub mod payload;
+pub mod provider;
+pub mod retry;
+pub mod time;

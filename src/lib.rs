@@ -1,0 +1,1 @@
+//! Durable execution as a library.
