@@ -34,9 +34,7 @@ pub enum InvalidRetryPolicy {
     #[error("the retry coefficient is {0}: it must be a finite number of at least 1, or delays would shrink")]
     Coefficient(f64),
     /// The first delay is longer than the longest.
-    #[error(
-        "the first retry delay {initial:?} is longer than the longest {max:?}; raise `max` or lower `initial`"
-    )]
+    #[error("the first retry delay {initial:?} is longer than the longest {max:?}; raise `max` or lower `initial`")]
     InitialOverMax {
         /// The first delay.
         initial: Duration,
