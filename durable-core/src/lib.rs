@@ -1,6 +1,7 @@
 //! The core of `durable`: replay engine, workflow and activity model, runtime, client, and the contract
 //! that storage providers implement. It knows no database. Applications use the facade crate `durable`.
 
+pub mod engine;
 pub mod history;
 pub mod id;
 pub mod limits;

@@ -199,7 +199,7 @@ impl Engine {
             location: request.location,
         })
         .map(|recorded| {
-            let open = recorded.and_then(|event| recorded_activity(&event)).unwrap_or(open);
+            let open = recorded.and_then(|event| recorded_activity(&event, self.now)).unwrap_or(open);
             self.opened(id, request.scope, PendingKind::Activity(Box::new(open)));
             Some(id)
         })
@@ -362,6 +362,10 @@ impl Engine {
         Ok(None)
     }
 
+    pub(super) fn next_id(&self) -> u64 {
+        self.next_id
+    }
+
     pub(super) fn corrupt(&mut self, event: EventId, reason: String) -> Fault {
         let fault = Fault::Corrupt { event, reason };
         self.fault = Some(fault.clone());
@@ -377,7 +381,7 @@ fn cancel_event(id: CommandId, kind: &PendingKind) -> EventKind {
 }
 
 /// An attempt that is made again after replay uses what was recorded, not what today's code would send.
-fn recorded_activity(event: &EventKind) -> Option<OpenActivity> {
+fn recorded_activity(event: &EventKind, scheduled_at: Timestamp) -> Option<OpenActivity> {
     match event {
         EventKind::ActivityTaskScheduled { id, key, activity_type, input, placement, options, .. } => {
             Some(OpenActivity {
@@ -387,7 +391,7 @@ fn recorded_activity(event: &EventKind) -> Option<OpenActivity> {
                 input: input.clone(),
                 options: *options,
                 placement: *placement,
-                scheduled_at: Timestamp::from_micros(0),
+                scheduled_at,
             })
         }
         _ => None,
