@@ -1,0 +1,151 @@
+//! Code generation. Everything here works on a checked model and cannot fail.
+//!
+//! Under the fn's name there are two items: an empty enum (a type, so that a local of the same name
+//! stays possible) that implements `Workflow` or `Activity`, and a fn that makes the lazy call.
+
+mod activity;
+mod args;
+mod helper;
+mod workflow;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+
+use crate::errors::Errors;
+use crate::model::{Function, Kind};
+use crate::{check, fallback, options, parse};
+
+/// Expands `#[workflow]` or `#[activity]`.
+pub(crate) fn attribute(kind: Kind, args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    let options = parse::options.parse2(args).unwrap_or_else(|error| {
+        errors.push(error);
+        Vec::new()
+    });
+    let options = options::read(kind, options, &mut errors);
+    let item = match parse::function(kind.attribute(), item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            errors.push(error);
+            let errors = errors.to_compile_errors();
+            return quote!(#errors #item);
+        }
+    };
+    let expanded = match check::function(kind, options, &item, &mut errors) {
+        Some(function) => match kind {
+            Kind::Workflow => workflow::expand(function),
+            Kind::Activity => activity::expand(&function),
+        },
+        None => fallback::function(kind, item),
+    };
+    let errors = errors.to_compile_errors();
+    quote!(#errors #expanded)
+}
+
+/// Expands `#[helper]`.
+pub(crate) fn helper(args: TokenStream, item: TokenStream) -> TokenStream {
+    let mut errors = Errors::default();
+    if !args.is_empty() {
+        errors.on(args, "`#[durable::helper]` takes no options; remove them");
+    }
+    let expanded = match parse::function("#[durable::helper]", item.clone()) {
+        Ok(function) => check::helper(function, &mut errors).map_or(item, helper::expand),
+        Err(error) => {
+            errors.push(error);
+            item
+        }
+    };
+    let errors = errors.to_compile_errors();
+    quote!(#errors #expanded)
+}
+
+/// The marker type.
+fn marker(function: &Function) -> TokenStream {
+    let (vis, ident) = (&function.vis, &function.sig.ident);
+    let (docs, shared) = (&function.attrs.docs, &function.attrs.shared);
+    quote! {
+        #(#docs)*
+        #(#shared)*
+        #[allow(non_camel_case_types, missing_debug_implementations, clippy::all, clippy::pedantic)]
+        #vis enum #ident {}
+    }
+}
+
+/// The fn that makes the call in a workflow.
+fn call(function: &Function) -> TokenStream {
+    let (vis, ident, ctx, shared) =
+        (&function.vis, &function.sig.ident, &function.ctx, &function.attrs.shared);
+    let names = function.params.iter().map(|param| &param.ident);
+    let types = function.params.iter().map(|param| &param.ty);
+    let input = args::value(function);
+    let call = match function.kind {
+        Kind::Workflow => quote!(ChildCall),
+        Kind::Activity => quote!(ActivityCall),
+    };
+    let noun = function.kind.noun();
+    let doc = format!(
+        "Calls the {noun} [`{ident}`](enum@{ident}) from a workflow. The call does nothing until it is awaited, joined or spawned."
+    );
+    let must_use = format!("the {noun} does nothing until its call is awaited, joined or spawned");
+    quote! {
+        #[doc = #doc]
+        #(#shared)*
+        #[must_use = #must_use]
+        #[track_caller]
+        #[allow(dead_code, clippy::all, clippy::pedantic)]
+        #vis fn #ident(#ctx: &::durable::WorkflowContext #(, #names: #types)*) -> ::durable::#call<#ident> {
+            ::durable::#call::<#ident>::new(#ctx, #input)
+        }
+    }
+}
+
+/// The associated items that workflows and activities share, but for `type Input`.
+fn trait_items(function: &Function) -> TokenStream {
+    let (ok, error) = result_types(function);
+    let name = registered_name(function);
+    let input = args::input_type(function);
+    let encode = args::encode(function);
+    let decode = args::decode(function);
+    quote! {
+        type Input = #input;
+        type Output = #ok;
+        type Error = #error;
+        const NAME: &'static str = #name;
+        #encode
+        #decode
+        fn report(error: &Self::Error) -> ::durable::__private::ErrorReport {
+            #[allow(unused_imports)]
+            use ::durable::__private::error_probe::*;
+            let probe = ErrorProbe(error);
+            ErrorReport::new((&&&&probe).durable_text(), (&&probe).durable_advice())
+        }
+    }
+}
+
+/// The output and error type, with the spans of the types that the user wrote, as far as they can be seen.
+fn result_types(function: &Function) -> (TokenStream, TokenStream) {
+    let output = &function.output;
+    let (ok, error) = args::result_arguments(output).unwrap_or((output, output));
+    let project = |name: &str, at: &syn::Type| {
+        let (start, end) = ends(at);
+        let name = proc_macro2::Ident::new(name, end);
+        let lt = quote_spanned!(start=> <);
+        quote!(#lt #output as ::durable::__private::OutcomeType>::#name)
+    };
+    (project("Ok", ok), project("Err", error))
+}
+
+/// The name under which it is registered and recorded.
+fn registered_name(function: &Function) -> String {
+    function.options.name.clone().unwrap_or_else(|| function.sig.ident.unraw().to_string())
+}
+
+/// The first and the last span of `tokens`: on stable a single span covers one token only.
+fn ends(tokens: impl ToTokens) -> (Span, Span) {
+    let mut tokens = tokens.into_token_stream().into_iter();
+    let first = tokens.next().as_ref().map_or_else(Span::call_site, TokenTree::span);
+    let last = tokens.last().as_ref().map_or(first, TokenTree::span);
+    (first, last)
+}
