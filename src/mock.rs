@@ -19,7 +19,7 @@ pub struct ActivityContext(());
 
 impl WorkflowContext {
     pub fn sleep(&self, _: std::time::Duration) -> Durable<std::future::Ready<Result<(), String>>> {
-        Durable(std::future::ready(Ok(())))
+        Durable(Box::pin(std::future::ready(Ok(()))))
     }
 }
 
@@ -35,20 +35,20 @@ impl<F: DurableFuture + Unpin + ?Sized> DurableFuture for &mut F {}
 #[diagnostic::do_not_recommend]
 impl<P: DerefMut> DurableFuture for Pin<P> where P::Target: DurableFuture {}
 
-pub struct Durable<F>(F);
+pub struct Durable<F>(Pin<Box<F>>);
 impl<F: Future> Future for Durable<F> {
     type Output = F::Output;
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<F::Output> {
-        unimplemented!()
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.0.as_mut().poll(cx)
     }
 }
 #[diagnostic::do_not_recommend]
 impl<F: Future> DurableFuture for Durable<F> {}
-pub struct Block<F>(F);
+pub struct Block<F>(Pin<Box<F>>);
 impl<F: Future> Future for Block<F> {
     type Output = F::Output;
-    fn poll(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<F::Output> {
-        unimplemented!()
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        self.0.as_mut().poll(cx)
     }
 }
 #[diagnostic::do_not_recommend]
@@ -61,10 +61,10 @@ where
     future.into_future()
 }
 pub fn block<F: Future>(f: F) -> Block<F> {
-    Block(f)
+    Block(Box::pin(f))
 }
 pub fn durable<F: Future>(f: F) -> Durable<F> {
-    Durable(f)
+    Durable(Box::pin(f))
 }
 
 pub struct ActivityOptions;

@@ -409,7 +409,9 @@ fn attributes(attrs: &[Attribute]) -> Attrs {
         let path = attr.path();
         if path.is_ident("doc") {
             sorted.docs.push(attr.clone());
-        } else if path.is_ident("cfg") || path.is_ident("deprecated") || path.is_ident("allow") {
+        } else if path.is_ident("deprecated") {
+            sorted.call.push(attr.clone());
+        } else if path.is_ident("cfg") || path.is_ident("allow") {
             sorted.shared.push(attr.clone());
         } else {
             sorted.body.push(attr.clone());

@@ -74,7 +74,9 @@ pub(crate) struct Param {
 pub(crate) struct Attrs {
     /// Documentation: moves to the marker type.
     pub(crate) docs: Vec<Attribute>,
-    /// `cfg`, `deprecated` and `allow`: on every generated item.
+    /// `deprecated`: on the call, as every other use is the generated code's own.
+    pub(crate) call: Vec<Attribute>,
+    /// `cfg` and `allow`: on every generated item.
     pub(crate) shared: Vec<Attribute>,
     /// Everything else: on the fn that holds the user's body.
     pub(crate) body: Vec<Attribute>,

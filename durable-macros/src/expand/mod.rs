@@ -75,8 +75,8 @@ fn marker(function: &Function) -> TokenStream {
 
 /// The fn that makes the call in a workflow.
 fn call(function: &Function) -> TokenStream {
-    let (vis, ident, ctx, shared) =
-        (&function.vis, &function.sig.ident, &function.ctx, &function.attrs.shared);
+    let (vis, ident, ctx) = (&function.vis, &function.sig.ident, &function.ctx);
+    let (shared, attrs) = (&function.attrs.shared, &function.attrs.call);
     let names = function.params.iter().map(|param| &param.ident);
     let types = function.params.iter().map(|param| &param.ty);
     let input = args::value(function);
@@ -92,6 +92,7 @@ fn call(function: &Function) -> TokenStream {
     quote! {
         #[doc = #doc]
         #(#shared)*
+        #(#attrs)*
         #[must_use = #must_use]
         #[track_caller]
         #[allow(dead_code, clippy::all, clippy::pedantic)]

@@ -1,0 +1,14 @@
+use std::time::Duration;
+
+use durable::WorkflowContext;
+
+#[durable::workflow]
+async fn checkout(ctx: &WorkflowContext) -> Result<u32, String> {
+    let ctx = ctx.clone();
+    drop(tokio::spawn(async move {
+        let _ = ctx.sleep(Duration::from_secs(1)).await;
+    }));
+    Ok(1)
+}
+
+fn main() {}

@@ -1,0 +1,23 @@
+use durable::ActivityContext;
+
+#[durable::activity(schedule_to_close = "")]
+async fn a0(_ctx: &ActivityContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[durable::activity(start_to_close = "1h30m")]
+async fn a1(_ctx: &ActivityContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[durable::activity(start_to_close = "36501d")]
+async fn a2(_ctx: &ActivityContext) -> Result<(), String> {
+    Ok(())
+}
+
+#[durable::activity(start_to_close = "0s")]
+async fn a3(_ctx: &ActivityContext) -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}
