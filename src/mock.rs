@@ -83,19 +83,6 @@ pub fn activity_options(spec: OptionsSpec) -> ActivityOptions {
     ActivityOptions
 }
 
-#[diagnostic::on_unimplemented(
-    message = "a workflow or activity must return `Result<T, E>`, not `{Self}`",
-    label = "not a `Result`"
-)]
-pub trait OutcomeType {
-    type Ok;
-    type Err;
-}
-impl<T, E> OutcomeType for Result<T, E> {
-    type Ok = T;
-    type Err = E;
-}
-
 pub use durable_core::private::ErrorReport;
 #[diagnostic::on_unimplemented(message = "`{Self}` is not an activity", label = "not marked `#[activity]`")]
 pub trait Activity: Sized + 'static {
@@ -121,7 +108,7 @@ pub trait Workflow: Sized + 'static {
     fn run(ctx: WorkflowContext, input: Self::Input) -> LocalBoxFuture<Result<Self::Output, Self::Error>>;
 }
 
-#[must_use]
+#[must_use = "a call does nothing until it is awaited, joined or spawned"]
 pub struct ActivityCall<A: Activity>(PhantomData<fn() -> A>);
 impl<A: Activity> ActivityCall<A> {
     #[track_caller]
@@ -137,7 +124,7 @@ impl<A: Activity> Future for ActivityCall<A> {
 }
 #[diagnostic::do_not_recommend]
 impl<A: Activity> DurableFuture for ActivityCall<A> {}
-#[must_use]
+#[must_use = "a call does nothing until it is awaited, joined or spawned"]
 pub struct ChildCall<W: Workflow>(PhantomData<fn() -> W>);
 impl<W: Workflow> ChildCall<W> {
     #[track_caller]
@@ -154,7 +141,7 @@ impl<W: Workflow> Future for ChildCall<W> {
 #[diagnostic::do_not_recommend]
 impl<W: Workflow> DurableFuture for ChildCall<W> {}
 
-pub async fn join2<A: DurableFuture, B: DurableFuture>(_: A, _: B) -> (A::Output, B::Output) {
+pub async fn join2<A: Future, B: Future>(_: A, _: B) -> (A::Output, B::Output) {
     unimplemented!()
 }
 #[macro_export]

@@ -1,6 +1,6 @@
 //! Every rule for the fn under an attribute. Reports all violations; returns a model only without any.
 
-use proc_macro2::{Ident, Span};
+use proc_macro2::{Delimiter, Group, Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::spanned::Spanned;
@@ -275,16 +275,16 @@ impl Rules<'_> {
                 "{a_noun} must return `Result<T, E>`: add `-> Result<(), E>` (durable's own error is `durable::{}`)",
                 self.default_error()
             );
-            let inputs = &sig.inputs;
-            let name = &sig.ident;
             // Underlines the name and the parentheses, after which the type is missing.
-            self.on(if inputs.is_empty() { quote!(#name) } else { quote!(#name (#inputs)) }, message);
+            let mut parentheses = Group::new(Delimiter::Parenthesis, TokenStream::new());
+            parentheses.set_span(sig.paren_token.span.join());
+            let name = &sig.ident;
+            self.on(quote!(#name #parentheses), message);
             return None;
         };
         if is_no_result(unwrapped(ty)) {
             let message = format!(
-                "{a_noun} must return `Result<T, E>`: every wait in it can fail; write `Result<{}, E>`",
-                ty.to_token_stream()
+                "{a_noun} must return `Result<T, E>`, as every wait on it can fail; write `Result<.., E>` around this type"
             );
             self.on(ty, message);
             return None;

@@ -63,8 +63,7 @@ pub(crate) fn function(attribute: &str, item: TokenStream) -> syn::Result<ItemFn
 }
 
 fn not_a_function(attribute: &str, item: &Item) -> syn::Error {
-    let message =
-        format!("`{attribute}` goes on an `async fn`, written outside of `impl` and `trait` blocks");
+    let message = format!("`{attribute}` goes on an `async fn` with a body");
     match item {
         Item::Struct(item) => syn::Error::new_spanned(item.struct_token, message),
         Item::Enum(item) => syn::Error::new_spanned(item.enum_token, message),

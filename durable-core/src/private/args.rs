@@ -13,7 +13,7 @@ use crate::payload::{DataError, DurableData, Encoding, Payload};
 
 /// How one argument is written and read.
 ///
-/// The bound on the type stands at [`ArgCodec::new`] only, so that the macros can state it once, at the
+/// The bound on the type stands at [`arg_codec`] only, so that the macros can state it once, at the
 /// user's type: a type that is no data is then one error and not one for each use.
 pub struct ArgCodec<T> {
     write: fn(&T, &mut Vec<u8>) -> Result<(), serde_json::Error>,
@@ -26,12 +26,9 @@ impl<T> fmt::Debug for ArgCodec<T> {
     }
 }
 
-impl<T: DurableData> ArgCodec<T> {
-    /// The codec of `T`.
-    #[allow(clippy::new_without_default, reason = "only generated code makes one")]
-    pub const fn new() -> Self {
-        Self { write: |value, out| serde_json::to_writer(out, value), read: read::<T> }
-    }
+/// The codec of `T`.
+pub const fn arg_codec<T: DurableData>() -> ArgCodec<T> {
+    ArgCodec { write: |value, out| serde_json::to_writer(out, value), read: read::<T> }
 }
 
 fn read<T: DurableData>(value: Option<&RawValue>) -> Result<T, String> {
@@ -150,14 +147,14 @@ mod tests {
     #[test]
     fn arguments_are_one_object_keyed_by_name_and_come_back() {
         let payload = ArgWriter::new("workflow `w`")
-            .field("order", &7_u32, &ArgCodec::new())
-            .field("note", &Some("é\"".to_owned()), &ArgCodec::new())
+            .field("order", &7_u32, &arg_codec())
+            .field("note", &Some("é\"".to_owned()), &arg_codec())
             .finish()
             .unwrap();
         assert_eq!(payload, json("{\"order\":7,\"note\":\"é\\\"\"}"));
         let args = ArgReader::new("workflow `w`", &payload).unwrap();
-        assert_eq!(args.field::<u32>("order", &ArgCodec::new()), Ok(7));
-        assert_eq!(args.field::<Option<String>>("note", &ArgCodec::new()), Ok(Some("é\"".to_owned())));
+        assert_eq!(args.field::<u32>("order", &arg_codec()), Ok(7));
+        assert_eq!(args.field::<Option<String>>("note", &arg_codec()), Ok(Some("é\"".to_owned())));
     }
 
     #[test]
@@ -173,8 +170,8 @@ mod tests {
     fn a_missing_option_is_none_and_anything_else_missing_is_named() {
         let payload = json("{\"gone\":1}");
         let args = ArgReader::new("workflow `w`", &payload).unwrap();
-        assert_eq!(args.field::<Option<u32>>("added", &ArgCodec::new()), Ok(None));
-        let error = args.field::<u32>("added", &ArgCodec::new()).unwrap_err().to_string();
+        assert_eq!(args.field::<Option<u32>>("added", &arg_codec()), Ok(None));
+        let error = args.field::<u32>("added", &arg_codec()).unwrap_err().to_string();
         assert!(
             error.starts_with("argument `added` of workflow `w` cannot be decoded: it is missing"),
             "{error}"
@@ -189,7 +186,7 @@ mod tests {
         assert!(ArgReader::new("workflow `w`", &raw).is_err());
         let payload = json("{\"order\":\"seven\"}");
         let args = ArgReader::new("workflow `w`", &payload).unwrap();
-        let error = args.field::<u32>("order", &ArgCodec::new()).unwrap_err().to_string();
+        let error = args.field::<u32>("order", &arg_codec()).unwrap_err().to_string();
         assert!(error.starts_with("argument `order` of workflow `w` cannot be decoded"), "{error}");
     }
 
@@ -197,15 +194,15 @@ mod tests {
     fn an_argument_that_serde_refuses_is_named_and_a_too_large_input_too() {
         let odd = BTreeMap::from([((1, 2), 3)]);
         let error = ArgWriter::new("activity `a`")
-            .field("pairs", &odd, &ArgCodec::new())
-            .field("next", &1_u8, &ArgCodec::new())
+            .field("pairs", &odd, &arg_codec())
+            .field("next", &1_u8, &arg_codec())
             .finish()
             .unwrap_err()
             .to_string();
         assert!(error.starts_with("argument `pairs` of activity `a` cannot be encoded"), "{error}");
         let large = "x".repeat(crate::limits::PAYLOAD_MAX_BYTES);
         let error =
-            ArgWriter::new("activity `a`").field("text", &large, &ArgCodec::new()).finish().unwrap_err();
+            ArgWriter::new("activity `a`").field("text", &large, &arg_codec()).finish().unwrap_err();
         assert!(matches!(error, DataError::TooLarge { .. }), "{error}");
     }
 }

@@ -26,6 +26,9 @@ impl<T: ?Sized> DataProbe<T> {
     pub const fn new() -> Self {
         Self(PhantomData)
     }
+
+    /// Compiles for a plain `T` only.
+    pub fn require<Answer: PlainData<T>>(_: Answer) {}
 }
 
 /// The answer "nothing is known against it".
@@ -44,10 +47,8 @@ pub struct Shared;
 )]
 pub trait PlainData<T: ?Sized> {}
 
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> PlainData<T> for Plain {}
-
-/// Compiles for a plain `T` only.
-pub fn require_plain<T: ?Sized, Answer: PlainData<T>>(_: Answer) {}
 
 /// The answer for every type without a method of its own.
 pub trait OtherData {

@@ -3,7 +3,9 @@
 mod args;
 pub mod data_probe;
 pub mod error_probe;
+mod outcome;
 
-pub use self::args::{ArgCodec, ArgReader, ArgWriter};
+pub use self::args::{ArgCodec, ArgReader, ArgWriter, arg_codec};
+pub use self::outcome::{OutcomeType, Recorded};
 pub use self::error_probe::ErrorReport;
 pub use crate::payload::{DataError, Payload};

@@ -3,14 +3,14 @@
 use proc_macro2::TokenStream;
 use quote::{format_ident, quote, quote_spanned};
 
-use super::{args, call, marker, trait_items};
+use super::{args, call, marker, self_result, trait_items};
 use crate::model::{Function, Options};
 
 pub(super) fn expand(function: &Function) -> TokenStream {
     let (marker, call, trait_items) = (marker(function), call(function), trait_items(function));
     let (codecs, probes) = (args::codecs(function), args::probes(function));
     let options = options(&function.options);
-    let value = args::value(function);
+    let (value, into_result) = (args::value(function), args::into_result(function));
     let Function { attrs, vis, sig, ctx, params, block, .. } = function;
     let (ident, shared, body_attrs) = (&sig.ident, &attrs.shared, &attrs.body);
     let names: Vec<_> = params.iter().map(|param| &param.ident).collect();
@@ -18,8 +18,9 @@ pub(super) fn expand(function: &Function) -> TokenStream {
     body.ident = format_ident!("body", span = ident.span());
     // Under the fn's name: a future that cannot move between threads is an error of this fn.
     let boxed = quote_spanned! {ident.span()=>
-        ::std::boxed::Box::pin(async move { Self::body(&#ctx #(, #names)*).await })
+        ::std::boxed::Box::pin(async move { #into_result(Self::body(&#ctx #(, #names)*).await) })
     };
+    let result = self_result(function);
     quote! {
         #marker
         #call
@@ -42,7 +43,7 @@ pub(super) fn expand(function: &Function) -> TokenStream {
             fn run(
                 #ctx: ::durable::ActivityContext,
                 __durable_input: Self::Input,
-            ) -> ::durable::__private::BoxFuture<::core::result::Result<Self::Output, Self::Error>> {
+            ) -> ::durable::__private::BoxFuture<#result> {
                 let #value = __durable_input;
                 #boxed
             }

@@ -31,10 +31,10 @@ pub(super) fn codecs(function: &Function) -> TokenStream {
     let codecs = function.params.iter().enumerate().map(|(index, param)| {
         let (name, ty) = (codec_name(index), &param.ty);
         let (start, end) = ends(ty);
-        let new = syn::Ident::new("new", end);
-        let codec = quote_spanned!(start=> ::durable::__private::ArgCodec);
+        let open = quote_spanned!(start=> ::durable::__private::arg_codec::<);
+        let close = quote_spanned!(end=> >);
         quote! {
-            const #name: ::durable::__private::ArgCodec<#ty> = #codec::<#ty>::#new();
+            const #name: ::durable::__private::ArgCodec<#ty> = #open #ty #close ();
         }
     });
     quote!(#(#codecs)*)
@@ -48,15 +48,16 @@ pub(super) fn probes(function: &Function) -> TokenStream {
     }
     let probes = types.into_iter().map(|ty| {
         let (start, end) = ends(ty);
-        let probe = quote_spanned!(start=> require_plain::<#ty, _>);
-        let answer = quote_spanned!(start=> DataProbe::<#ty>::new());
+        let require = quote_spanned!(start=> ::durable::__private::data_probe::DataProbe::<#ty>::require);
+        let probe = quote_spanned!(start=> ::durable::__private::data_probe::DataProbe::<#ty>::new());
         let plain = quote_spanned!(end=> .plain());
-        quote!(#probe(#answer #plain);)
+        quote!(#require(#probe #plain);)
     });
     quote! {
         const _: fn() = || {
+            // Nameless: the types in the probes are the user's, and none of theirs may be hidden.
             #[allow(unused_imports)]
-            use ::durable::__private::data_probe::*;
+            use ::durable::__private::data_probe::OtherData as _;
             #(#probes)*
         };
     }
@@ -118,6 +119,15 @@ pub(super) fn result_arguments(output: &Type) -> Option<(&Type, &Type)> {
         (Some(Some(ok)), Some(Some(error)), None) => Some((ok, error)),
         _ => None,
     }
+}
+
+/// The path to `OutcomeType::into_result`, at the return type: what is no `Result` is one error there.
+pub(super) fn into_result(function: &Function) -> TokenStream {
+    let output = &function.output;
+    let (start, end) = ends(output);
+    let lt = quote_spanned!(start=> <);
+    let method = syn::Ident::new("into_result", end);
+    quote!(#lt #output as ::durable::__private::OutcomeType>::#method)
 }
 
 fn codec_name(index: usize) -> syn::Ident {

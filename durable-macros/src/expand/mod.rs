@@ -8,7 +8,7 @@ mod args;
 mod helper;
 mod workflow;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
@@ -65,11 +65,14 @@ pub(crate) fn helper(args: TokenStream, item: TokenStream) -> TokenStream {
 fn marker(function: &Function) -> TokenStream {
     let (vis, ident) = (&function.vis, &function.sig.ident);
     let (docs, shared) = (&function.attrs.docs, &function.attrs.shared);
+    // The user's `fn` is where errors show the type's definition.
+    let enum_token = syn::Token![enum](function.sig.fn_token.span);
+    let no_variants = quote_spanned!(ident.span()=> {});
     quote! {
         #(#docs)*
         #(#shared)*
         #[allow(non_camel_case_types, missing_debug_implementations, clippy::all, clippy::pedantic)]
-        #vis enum #ident {}
+        #vis #enum_token #ident #no_variants
     }
 }
 
@@ -80,6 +83,9 @@ fn call(function: &Function) -> TokenStream {
     let names = function.params.iter().map(|param| &param.ident);
     let types = function.params.iter().map(|param| &param.ty);
     let input = args::value(function);
+    let fn_token = function.sig.fn_token;
+    let (start, end) = function.sig.inputs.first().map_or_else(|| ends(ident), ends);
+    let (and, context) = (syn::Token![&](start), Ident::new("WorkflowContext", end));
     let call = match function.kind {
         Kind::Workflow => quote!(ChildCall),
         Kind::Activity => quote!(ActivityCall),
@@ -88,15 +94,15 @@ fn call(function: &Function) -> TokenStream {
     let doc = format!(
         "Calls the {noun} [`{ident}`](enum@{ident}) from a workflow. The call does nothing until it is awaited, joined or spawned."
     );
-    let must_use = format!("the {noun} does nothing until its call is awaited, joined or spawned");
+
     quote! {
         #[doc = #doc]
         #(#shared)*
         #(#attrs)*
-        #[must_use = #must_use]
+
         #[track_caller]
         #[allow(dead_code, clippy::all, clippy::pedantic)]
-        #vis fn #ident(#ctx: &::durable::WorkflowContext #(, #names: #types)*) -> ::durable::#call<#ident> {
+        #vis #fn_token #ident(#ctx: #and ::durable::#context #(, #names: #types)*) -> ::durable::#call<#ident> {
             ::durable::#call::<#ident>::new(#ctx, #input)
         }
     }
@@ -109,6 +115,8 @@ fn trait_items(function: &Function) -> TokenStream {
     let input = args::input_type(function);
     let encode = args::encode(function);
     let decode = args::decode(function);
+    let (start, end) = ends(&function.output);
+    let (this, error_name) = (syn::Token![Self](start), Ident::new("Error", end));
     quote! {
         type Input = #input;
         type Output = #ok;
@@ -116,7 +124,7 @@ fn trait_items(function: &Function) -> TokenStream {
         const NAME: &'static str = #name;
         #encode
         #decode
-        fn report(error: &Self::Error) -> ::durable::__private::ErrorReport {
+        fn report(error: &#this::#error_name) -> ::durable::__private::ErrorReport {
             #[allow(unused_imports)]
             use ::durable::__private::error_probe::*;
             let probe = ErrorProbe(error);
@@ -131,11 +139,21 @@ fn result_types(function: &Function) -> (TokenStream, TokenStream) {
     let (ok, error) = args::result_arguments(output).unwrap_or((output, output));
     let project = |name: &str, at: &syn::Type| {
         let (start, end) = ends(at);
-        let name = proc_macro2::Ident::new(name, end);
-        let lt = quote_spanned!(start=> <);
-        quote!(#lt #output as ::durable::__private::OutcomeType>::#name)
+        let (part, lt) = (Ident::new(name, end), quote_spanned!(start=> <));
+        let data = Ident::new("Data", end);
+        quote! {
+            #lt <#output as ::durable::__private::OutcomeType>::#part as ::durable::__private::Recorded>::#data
+        }
     };
     (project("Ok", ok), project("Err", error))
+}
+
+/// `Result<Self::Output, Self::Error>`, at the return type, where its error would be the same as above.
+fn self_result(function: &Function) -> TokenStream {
+    let (start, end) = ends(&function.output);
+    let (this, output, error) =
+        (syn::Token![Self](start), Ident::new("Output", end), Ident::new("Error", end));
+    quote!(::core::result::Result<#this::#output, #this::#error>)
 }
 
 /// The name under which it is registered and recorded.

@@ -8,7 +8,7 @@ use syn::punctuated::Punctuated;
 use syn::visit_mut::VisitMut;
 use syn::{Expr, Ident, Macro, Pat, Token};
 
-use super::{Rewriter, checked_expr, refuse};
+use super::{Rewriter, checked_expr};
 
 /// Macros whose arguments are expressions, by their last path segment.
 const EXPRESSIONS: &[&str] = &[
@@ -38,87 +38,74 @@ const EXPRESSIONS: &[&str] = &[
     "writeln",
 ];
 
-pub(super) fn rewrite(rewriter: &mut Rewriter, mac: &mut Macro) {
-    let Some(name) = mac.path.segments.last().map(|last| last.ident.to_string()) else { return };
-    match name.as_str() {
-        "join" => join(rewriter, mac),
+/// Words for which a known macro is looked into.
+const LOOK_INTO: &[&str] = &["await", "async", "join", "try_join", "select", "select_biased"];
+
+/// Rewrites the macro's tokens where it can, or says why the macro cannot stand in a workflow.
+pub(super) fn rewrite(rewriter: &mut Rewriter, mac: &mut Macro) -> syn::Result<()> {
+    let Some(last) = mac.path.segments.last() else { return Ok(()) };
+    let (name, span) = (last.ident.to_string(), last.ident.span());
+    let rewritten = match name.as_str() {
         "select" | "select_biased" => {
-            let path = with_bang(mac);
-            let message = format!(
-                "`{name}!` polls branches in an order that cannot be replayed; it is not available in a workflow"
-            );
-            refuse(mac, path, &message);
+            return Err(refused(
+                mac,
+                &format!(
+                    "`{name}!` polls branches in an order that cannot be replayed; it is not available in a workflow"
+                ),
+            ));
         }
         "try_join" => {
-            let path = with_bang(mac);
-            refuse(
+            return Err(refused(
                 mac,
-                path,
                 "`try_join!` drops the other branches at the first error; in a workflow use `durable::join!` and `?` on each result",
-            );
+            ));
         }
-        // Nothing in it that needs a look: the macro stays exactly as written.
-        _ if !mentions(&mac.tokens, &["await", "async", "join", "try_join", "select", "select_biased"]) => {}
-        "matches" => {
-            let rewritten = matches.parse2(mac.tokens.clone()).map(|parsed| parsed.rewritten(rewriter));
-            replace_or_refuse(mac, &name, rewritten);
-        }
-        "vec" => {
-            let rewritten = elements.parse2(mac.tokens.clone()).map(|parsed| parsed.rewritten(rewriter));
-            replace_or_refuse(mac, &name, rewritten);
-        }
-        name if EXPRESSIONS.contains(&name) => {
-            let rewritten = expressions.parse2(mac.tokens.clone()).map(|mut list| {
-                list.iter_mut().for_each(|expr| rewrite_argument(rewriter, expr));
-                list.to_token_stream()
-            });
-            replace_or_refuse(mac, name, rewritten);
-        }
-        name => replace_or_refuse(mac, name, Err(syn::Error::new_spanned(&mac.path, "unknown"))),
-    }
-}
-
-/// `join!(a, b)` of any crate becomes `::durable::join!(check(a), check(b))`.
-fn join(rewriter: &mut Rewriter, mac: &mut Macro) {
-    let parsed = |input: ParseStream<'_>| {
-        if input.peek(syn::Ident) && input.peek2(Token![;]) {
-            // tokio's `biased;`: durable's branches are always polled in the order written.
-            input.parse::<Ident>()?;
-            input.parse::<Token![;]>()?;
-        }
-        expressions(input)
-    };
-    match parsed.parse2(mac.tokens.clone()) {
-        Ok(mut branches) => {
-            let checked = branches.iter_mut().map(|expr| {
-                rewriter.visit_expr_mut(expr);
-                checked_expr(expr)
-            });
-            mac.tokens = quote!(#(#checked),*);
-            let span =
-                mac.path.segments.last().map_or_else(proc_macro2::Span::call_site, |last| last.ident.span());
+        "join" => join.parse2(mac.tokens.clone()).map(|mut branches| {
             mac.path = syn::parse_quote_spanned!(span=> ::durable::join);
+            let checked = branches.iter_mut().map(|branch| {
+                rewriter.visit_expr_mut(branch);
+                checked_expr(branch)
+            });
+            quote!(#(#checked),*)
+        }),
+        // Nothing in it that needs a look: the macro stays exactly as written.
+        _ if !mentions(&mac.tokens, LOOK_INTO) => return Ok(()),
+        "matches" => matches.parse2(mac.tokens.clone()).map(|parsed| parsed.rewritten(rewriter)),
+        "vec" => elements.parse2(mac.tokens.clone()).map(|parsed| parsed.rewritten(rewriter)),
+        name if EXPRESSIONS.contains(&name) => expressions.parse2(mac.tokens.clone()).map(|mut list| {
+            list.iter_mut().for_each(|expr| rewrite_argument(rewriter, expr));
+            list.to_token_stream()
+        }),
+        _ => Err(syn::Error::new(span, "not known")),
+    };
+    match (rewritten, first_await(&mac.tokens)) {
+        (Ok(tokens), _) => {
+            mac.tokens = tokens;
+            Ok(())
         }
-        Err(_) => {
-            let path = with_bang(mac);
-            refuse(mac, path, "`join!` takes futures, separated by commas: `durable::join!(a, b)`");
-        }
+        (Err(_), None) => Ok(()),
+        (Err(_), Some(wait)) => Err(syn::Error::new_spanned(
+            wait,
+            format!(
+                "`.await` inside `{name}!` cannot be checked; bind the result to a local before the macro"
+            ),
+        )),
     }
 }
 
-/// A macro without `.await` stays as it is where it could not be parsed.
-fn replace_or_refuse(mac: &mut Macro, name: &str, rewritten: syn::Result<TokenStream>) {
-    match rewritten {
-        Ok(tokens) => mac.tokens = tokens,
-        Err(_) => {
-            if let Some(wait) = first_await(&mac.tokens) {
-                let message = format!(
-                    "`.await` inside `{name}!` cannot be checked; bind the result to a local before the macro"
-                );
-                refuse(mac, wait, &message);
-            }
-        }
+fn refused(mac: &Macro, message: &str) -> syn::Error {
+    let (path, bang) = (&mac.path, &mac.bang_token);
+    syn::Error::new_spanned(quote!(#path #bang), message)
+}
+
+/// The branches of `join!`; of any crate it becomes `::durable::join!(check(a), check(b))`.
+fn join(input: ParseStream<'_>) -> syn::Result<Punctuated<Expr, Token![,]>> {
+    if input.peek(syn::Ident) && input.peek2(Token![;]) {
+        // tokio's `biased;`: durable's branches are always polled in the order written.
+        input.parse::<Ident>()?;
+        input.parse::<Token![;]>()?;
     }
+    expressions(input)
 }
 
 /// `name = expr` of the format macros is an assignment only by its syntax.
@@ -194,11 +181,6 @@ impl Matches {
         });
         quote!(#value #comma #pattern #guard)
     }
-}
-
-fn with_bang(mac: &Macro) -> TokenStream {
-    let (path, bang) = (&mac.path, &mac.bang_token);
-    quote!(#path #bang)
 }
 
 fn mentions(tokens: &TokenStream, words: &[&str]) -> bool {

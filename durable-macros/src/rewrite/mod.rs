@@ -4,11 +4,11 @@
 
 mod macros;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote_spanned};
+use proc_macro2::TokenStream;
+use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned;
 use syn::visit_mut::{self, VisitMut};
-use syn::{Block, Expr, ExprAsync, ExprAwait, ExprClosure, Item, Macro};
+use syn::{Block, Expr, ExprAsync, ExprAwait, ExprClosure, Item, Stmt};
 
 /// Rewrites the body of a workflow or helper.
 pub(crate) fn body(block: &mut Block) {
@@ -21,10 +21,19 @@ impl VisitMut for Rewriter {
     fn visit_expr_mut(&mut self, expr: &mut Expr) {
         if let Expr::Closure(ExprClosure { asyncness: Some(token), .. }) = expr {
             // Its future has no name to put a bound on.
-            *expr = error_expr(
-                token.span,
+            let error = syn::Error::new_spanned(
+                *token,
                 "an async closure cannot be checked in a workflow; write `|..| async move { .. }`",
             );
+            async_closure(expr);
+            visit_mut::visit_expr_mut(self, expr);
+            *expr = refused(&error, &*expr);
+            return;
+        }
+        if let Expr::Macro(call) = expr {
+            if let Err(error) = macros::rewrite(self, &mut call.mac) {
+                *expr = refused(&error, &*expr);
+            }
             return;
         }
         visit_mut::visit_expr_mut(self, expr);
@@ -38,8 +47,14 @@ impl VisitMut for Rewriter {
         }
     }
 
-    fn visit_macro_mut(&mut self, mac: &mut Macro) {
-        macros::rewrite(self, mac);
+    fn visit_stmt_mut(&mut self, stmt: &mut Stmt) {
+        if let Stmt::Macro(call) = stmt {
+            if let Err(error) = macros::rewrite(self, &mut call.mac) {
+                *stmt = Stmt::Expr(refused(&error, &*stmt), None);
+            }
+            return;
+        }
+        visit_mut::visit_stmt_mut(self, stmt);
     }
 
     fn visit_item_mut(&mut self, _: &mut Item) {
@@ -61,27 +76,16 @@ fn durable_block(block: &ExprAsync) -> TokenStream {
     quote_spanned!(block.async_token.span=> ::durable::__private::block(#block))
 }
 
-/// An expression that is a compile error and nothing else: it has every type and can be awaited.
-fn error_expr(span: Span, message: &str) -> Expr {
-    Expr::Verbatim(quote_spanned!(span=> ::core::compile_error!(#message)))
+/// Makes a refused async closure what the message says to write, so that its calls are no second error.
+fn async_closure(expr: &mut Expr) {
+    let Expr::Closure(closure) = expr else { return };
+    closure.asyncness = None;
+    let body = &closure.body;
+    *closure.body = syn::parse_quote!(async move { #body });
 }
 
-/// Turns `mac` into a compile error that underlines `tokens`.
-fn refuse(mac: &mut Macro, tokens: impl ToTokens, message: &str) {
-    let (start, end) = ends(tokens.to_token_stream());
-    mac.path = syn::parse_quote_spanned!(start=> ::core::compile_error);
-    mac.bang_token.span = start;
-    mac.delimiter = match &mac.delimiter {
-        syn::MacroDelimiter::Paren(_) => syn::MacroDelimiter::Paren(syn::token::Paren(end)),
-        syn::MacroDelimiter::Brace(_) => syn::MacroDelimiter::Brace(syn::token::Brace(end)),
-        syn::MacroDelimiter::Bracket(_) => syn::MacroDelimiter::Bracket(syn::token::Bracket(end)),
-    };
-    mac.tokens = quote_spanned!(end=> #message);
-}
-
-fn ends(tokens: TokenStream) -> (Span, Span) {
-    let mut tokens = tokens.into_iter();
-    let first = tokens.next().as_ref().map_or_else(Span::call_site, TokenTree::span);
-    let last = tokens.last().as_ref().map_or(first, TokenTree::span);
-    (first, last)
+/// The error, with the refused code after it: what it uses is then not reported as unused.
+fn refused(error: &syn::Error, code: impl ToTokens) -> Expr {
+    let error = error.to_compile_error();
+    Expr::Verbatim(quote!({ #error #code }))
 }

@@ -1,15 +1,10 @@
-use durable::{ActivityContext, WorkflowContext};
+use durable::WorkflowContext;
 
 struct Receipt;
 
 #[durable::workflow]
 async fn checkout(_ctx: &WorkflowContext) -> Result<Receipt, String> {
     Ok(Receipt)
-}
-
-#[durable::activity]
-async fn read(_ctx: &ActivityContext) -> Result<(), std::io::Error> {
-    Ok(())
 }
 
 fn main() {}

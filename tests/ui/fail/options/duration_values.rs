@@ -10,13 +10,8 @@ async fn a1(_ctx: &ActivityContext) -> Result<(), String> {
     Ok(())
 }
 
-#[durable::activity(start_to_close = "36501d")]
+#[durable::activity(start_to_close = "1.5s")]
 async fn a2(_ctx: &ActivityContext) -> Result<(), String> {
-    Ok(())
-}
-
-#[durable::activity(start_to_close = "0s")]
-async fn a3(_ctx: &ActivityContext) -> Result<(), String> {
     Ok(())
 }
 

@@ -15,9 +15,4 @@ async fn a2(_ctx: &ActivityContext) -> Result<(), String> {
     Ok(())
 }
 
-#[durable::activity(name = 5)]
-async fn a3(_ctx: &ActivityContext) -> Result<(), String> {
-    Ok(())
-}
-
 fn main() {}

@@ -15,9 +15,4 @@ async fn owned(_ctx: WorkflowContext) -> Result<(), String> {
     Ok(())
 }
 
-#[durable::workflow]
-async fn mutable(_ctx: &mut WorkflowContext) -> Result<(), String> {
-    Ok(())
-}
-
 fn main() {}

@@ -10,13 +10,8 @@ async fn a1(_ctx: &ActivityContext) -> Result<(), String> {
     Ok(())
 }
 
-#[durable::activity(retry(jitter = 1.5))]
+#[durable::activity(retry(coefficient = -1))]
 async fn a2(_ctx: &ActivityContext) -> Result<(), String> {
-    Ok(())
-}
-
-#[durable::activity(retry(jitter = -0.1))]
-async fn a3(_ctx: &ActivityContext) -> Result<(), String> {
     Ok(())
 }
 
