@@ -29,12 +29,6 @@ impl<T, E> OutcomeType for Result<T, E> {
 
 /// The type itself, if it is data. `Workflow::Output` has a bound of its own, but through it serde's traits
 /// would be reported, twice and at length; this trait has no supertraits and so reports itself.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be recorded in a workflow's history",
-    label = "not plain serializable data",
-    note = "arguments, results and errors must implement `serde::Serialize` and `serde::de::DeserializeOwned` and own their data",
-    note = "if the type is another crate's, return one of your own made from it; `String` will do for an error"
-)]
 pub trait Recorded {
     /// The type itself.
     type Data;

@@ -6,6 +6,7 @@
 mod activity;
 mod args;
 mod helper;
+mod trait_impl;
 mod workflow;
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
@@ -99,61 +100,12 @@ fn call(function: &Function) -> TokenStream {
         #[doc = #doc]
         #(#shared)*
         #(#attrs)*
-
         #[track_caller]
         #[allow(dead_code, clippy::all, clippy::pedantic)]
         #vis #fn_token #ident(#ctx: #and ::durable::#context #(, #names: #types)*) -> ::durable::#call<#ident> {
             ::durable::#call::<#ident>::new(#ctx, #input)
         }
     }
-}
-
-/// The associated items that workflows and activities share, but for `type Input`.
-fn trait_items(function: &Function) -> TokenStream {
-    let (ok, error) = result_types(function);
-    let name = registered_name(function);
-    let input = args::input_type(function);
-    let encode = args::encode(function);
-    let decode = args::decode(function);
-    let (start, end) = ends(&function.output);
-    let (this, error_name) = (syn::Token![Self](start), Ident::new("Error", end));
-    quote! {
-        type Input = #input;
-        type Output = #ok;
-        type Error = #error;
-        const NAME: &'static str = #name;
-        #encode
-        #decode
-        fn report(error: &#this::#error_name) -> ::durable::__private::ErrorReport {
-            #[allow(unused_imports)]
-            use ::durable::__private::error_probe::*;
-            let probe = ErrorProbe(error);
-            ErrorReport::new((&&&&probe).durable_text(), (&&probe).durable_advice())
-        }
-    }
-}
-
-/// The output and error type, with the spans of the types that the user wrote, as far as they can be seen.
-fn result_types(function: &Function) -> (TokenStream, TokenStream) {
-    let output = &function.output;
-    let (ok, error) = args::result_arguments(output).unwrap_or((output, output));
-    let project = |name: &str, at: &syn::Type| {
-        let (start, end) = ends(at);
-        let (part, lt) = (Ident::new(name, end), quote_spanned!(start=> <));
-        let data = Ident::new("Data", end);
-        quote! {
-            #lt <#output as ::durable::__private::OutcomeType>::#part as ::durable::__private::Recorded>::#data
-        }
-    };
-    (project("Ok", ok), project("Err", error))
-}
-
-/// `Result<Self::Output, Self::Error>`, at the return type, where its error would be the same as above.
-fn self_result(function: &Function) -> TokenStream {
-    let (start, end) = ends(&function.output);
-    let (this, output, error) =
-        (syn::Token![Self](start), Ident::new("Output", end), Ident::new("Error", end));
-    quote!(::core::result::Result<#this::#output, #this::#error>)
 }
 
 /// The name under which it is registered and recorded.

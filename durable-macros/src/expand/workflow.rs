@@ -4,15 +4,14 @@ use proc_macro2::TokenStream;
 use quote::{format_ident, quote};
 use syn::FnArg;
 
-use super::{args, call, marker, self_result, trait_items};
+use super::{args, call, marker, trait_impl};
 use crate::model::Function;
 use crate::rewrite;
 
 pub(super) fn expand(mut function: Function) -> TokenStream {
     rewrite::body(&mut function.block);
-    let (marker, call, trait_items) = (marker(&function), call(&function), trait_items(&function));
+    let (marker, call) = (marker(&function), call(&function));
     let (codecs, probes) = (args::codecs(&function), args::probes(&function));
-    let (value, into_result) = (args::value(&function), args::into_result(&function));
     let Function { attrs, vis, sig, ctx, params, output, block, .. } = &function;
     let (ident, shared, body_attrs) = (&sig.ident, &attrs.shared, &attrs.body);
     let names: Vec<_> = params.iter().map(|param| &param.ident).collect();
@@ -23,7 +22,7 @@ pub(super) fn expand(mut function: Function) -> TokenStream {
     };
     let mut inner = sig.clone();
     inner.ident = format_ident!("__durable_body", span = ident.span());
-    let result = self_result(&function);
+    let trait_impl = trait_impl::expand(&function, &TokenStream::new(), &inner.ident);
     quote! {
         #marker
         #call
@@ -43,20 +42,7 @@ pub(super) fn expand(mut function: Function) -> TokenStream {
 
             #codecs
         }
-        #(#shared)*
-        #[allow(clippy::all, clippy::pedantic)]
-        impl ::durable::Workflow for #ident {
-            #trait_items
-            fn run(
-                #ctx: ::durable::WorkflowContext,
-                __durable_input: Self::Input,
-            ) -> ::durable::__private::LocalBoxFuture<#result> {
-                let #value = __durable_input;
-                ::std::boxed::Box::pin(async move {
-                    #into_result(Self::__durable_body(&#ctx #(, #names)*).await)
-                })
-            }
-        }
+        #trait_impl
         #(#shared)*
         #probes
     }
