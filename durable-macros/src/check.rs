@@ -138,7 +138,8 @@ impl Rules<'_> {
         let a_noun = self.kind.a_noun();
         if !sig.generics.params.is_empty() {
             let message = format!(
-                "{a_noun} cannot be generic: it is found by its name, which has no types or lifetimes; write one fn for each type that shares a generic helper"
+                "{a_noun} cannot be generic: it is found by its name, which has no types or lifetimes; \
+                    write one fn for each type that shares a generic helper"
             );
             self.on(&sig.generics, message);
         } else if let Some(clause) = &sig.generics.where_clause {
@@ -169,7 +170,13 @@ impl Rules<'_> {
                 None
             }
             Some(FnArg::Receiver(receiver)) => {
-                self.on(receiver, format!("{a_noun} is a free fn and has no `self`; pass what it needs as arguments after `ctx: &{context}`"));
+                self.on(
+                    receiver,
+                    format!(
+                        "{a_noun} is a free fn and has no `self`; pass what it needs \
+                    as arguments after `ctx: &{context}`"
+                    ),
+                );
                 None
             }
             Some(FnArg::Typed(first)) => {
@@ -190,7 +197,13 @@ impl Rules<'_> {
             if names(&first.ty, context) {
                 self.on(&first.ty, format!("{a_noun} borrows its context; write `&{context}`"));
             } else {
-                self.on(&first.ty, format!("the first parameter of {a_noun} is its context; write `ctx: &{context}` before the arguments"));
+                self.on(
+                    &first.ty,
+                    format!(
+                        "the first parameter of {a_noun} is its context; write `ctx: \
+                    &{context}` before the arguments"
+                    ),
+                );
             }
             return;
         };
@@ -199,7 +212,13 @@ impl Rules<'_> {
                 format!("{a_noun} takes `&{context}`; `&{}` is for `{}`", other.context(), other.attribute());
             self.on(&first.ty, message);
         } else if !names(&reference.elem, context) {
-            self.on(&first.ty, format!("the first parameter of {a_noun} is its context; write `ctx: &{context}` before the arguments"));
+            self.on(
+                &first.ty,
+                format!(
+                    "the first parameter of {a_noun} is its context; write `ctx: \
+                &{context}` before the arguments"
+                ),
+            );
         } else if reference.mutability.is_some()
             || reference.lifetime.as_ref().is_some_and(|lifetime| lifetime.ident != "_")
         {
@@ -256,7 +275,11 @@ impl Rules<'_> {
                 None
             }
             pat => {
-                self.on(pat, "arguments are recorded under their names: give this parameter a plain one and destructure it in the body");
+                self.on(
+                    pat,
+                    "arguments are recorded under their names: give this parameter a plain one \
+                    and destructure it in the body",
+                );
                 None
             }
         }
@@ -272,7 +295,8 @@ impl Rules<'_> {
         let a_noun = self.kind.a_noun();
         let ReturnType::Type(_, ty) = &sig.output else {
             let message = format!(
-                "{a_noun} must return `Result<T, E>`: add `-> Result<(), E>` (durable's own error is `durable::{}`)",
+                "{a_noun} must return `Result<T, E>`: add `-> Result<(), E>` (durable's own error is \
+                    `durable::{}`)",
                 self.default_error()
             );
             // Underlines the name and the parentheses, after which the type is missing.
@@ -284,7 +308,8 @@ impl Rules<'_> {
         };
         if is_no_result(unwrapped(ty)) {
             let message = format!(
-                "{a_noun} must return `Result<T, E>`, as every wait on it can fail; write `Result<.., E>` around this type"
+                "{a_noun} must return `Result<T, E>`, as every wait on it can fail; write `Result<.., \
+                    E>` around this type"
             );
             self.on(ty, message);
             return None;
@@ -304,9 +329,21 @@ impl Rules<'_> {
         let mut borrowed = Borrowed::default();
         borrowed.visit_type(ty);
         if let Some(found) = borrowed.reference {
-            self.on(found, format!("{what} is recorded in history and must own its data; use an owned type, such as `String` for `&str`"));
+            self.on(
+                found,
+                format!(
+                    "{what} is recorded in history and must own its data; use an owned \
+                type, such as `String` for `&str`"
+                ),
+            );
         } else if let Some(found) = borrowed.lifetime {
-            self.on(found, format!("{what} is recorded in history and must own its data: no lifetime but `'static` can stand here"));
+            self.on(
+                found,
+                format!(
+                    "{what} is recorded in history and must own its data: no lifetime \
+                but `'static` can stand here"
+                ),
+            );
         } else if let Some(found) = borrowed.impl_trait {
             self.on(
                 found,
@@ -390,7 +427,8 @@ fn unwrapped(ty: &Type) -> &Type {
 }
 
 fn names(ty: &Type, name: &str) -> bool {
-    matches!(unwrapped(ty), Type::Path(path) if path.path.segments.last().is_some_and(|last| last.ident == name))
+    let Type::Path(path) = unwrapped(ty) else { return false };
+    path.path.segments.last().is_some_and(|last| last.ident == name)
 }
 
 /// The name of one of durable's attributes, if this is one.

@@ -71,7 +71,7 @@ use crate::model::Kind;
 /// more private than the fn is E0446: give the fn the visibility of its types.
 #[proc_macro_attribute]
 pub fn workflow(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::attribute(Kind::Workflow, args.into(), item.into()).into()
+    expand::attribute(Kind::Workflow, args.into(), &item.into()).into()
 }
 
 /// Makes an `async fn` an activity: code that does I/O, is retried, and whose result is recorded.
@@ -114,7 +114,7 @@ pub fn workflow(args: TokenStream, item: TokenStream) -> TokenStream {
 /// Each broken rule is a compile error at the tokens that break it.
 #[proc_macro_attribute]
 pub fn activity(args: TokenStream, item: TokenStream) -> TokenStream {
-    expand::attribute(Kind::Activity, args.into(), item.into()).into()
+    expand::attribute(Kind::Activity, args.into(), &item.into()).into()
 }
 
 /// Makes an `async fn` callable from workflow code: its awaits are checked as a workflow's are.

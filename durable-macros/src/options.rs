@@ -52,7 +52,13 @@ pub(crate) fn read(kind: Kind, list: Vec<OptionSyntax>, errors: &mut Errors) -> 
     ] {
         if *limit == Some(0) {
             if let Some(value) = given.value(name) {
-                errors.on(value, format!("`{name}` is 0: every attempt would time out at once; write a longer duration or leave it out"));
+                errors.on(
+                    value,
+                    format!(
+                        "`{name}` is 0: every attempt would time out at once; write a \
+                    longer duration or leave it out"
+                    ),
+                );
             }
             *limit = None;
         }
@@ -80,9 +86,17 @@ fn read_retry(list: Vec<OptionSyntax>, errors: &mut Errors) -> Retry {
         retry.max_us = None;
         match initial {
             Some((_, initial_expr)) => {
-                errors.on(initial_expr, "the first retry delay `initial` is longer than the longest, `max`; raise `max` or lower `initial`");
+                errors.on(
+                    initial_expr,
+                    "the first retry delay `initial` is longer than the longest, \
+                    `max`; raise `max` or lower `initial`",
+                );
             }
-            None => errors.on(max_expr, "`max` is shorter than the first retry delay, 1 s where `initial` is not given; raise `max` or set `initial`"),
+            None => errors.on(
+                max_expr,
+                "`max` is shorter than the first retry delay, 1 s where \
+                `initial` is not given; raise `max` or set `initial`",
+            ),
         }
     }
     if retry.max_attempts == Some(0) {
@@ -202,7 +216,7 @@ impl Given {
 
     fn integer(&self, name: &str, errors: &mut Errors) -> Option<u32> {
         let value = self.assigned(name, errors)?;
-        let number = match value {
+        let number = match unwrapped(value) {
             Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) => lit.base10_parse().ok(),
             _ => None,
         };
@@ -243,15 +257,24 @@ pub(crate) fn check_name(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn string(expr: &Expr) -> Option<String> {
+/// The value without parentheses and the invisible group around what a `macro_rules!` passed in.
+fn unwrapped(expr: &Expr) -> &Expr {
     match expr {
+        Expr::Group(group) => unwrapped(&group.expr),
+        Expr::Paren(paren) => unwrapped(&paren.expr),
+        expr => expr,
+    }
+}
+
+fn string(expr: &Expr) -> Option<String> {
+    match unwrapped(expr) {
         Expr::Lit(ExprLit { lit: Lit::Str(lit), .. }) => Some(lit.value()),
         _ => None,
     }
 }
 
 fn number(expr: &Expr) -> Option<f64> {
-    match expr {
+    match unwrapped(expr) {
         Expr::Lit(ExprLit { lit: Lit::Int(lit), .. }) => lit.base10_digits().parse().ok(),
         Expr::Lit(ExprLit { lit: Lit::Float(lit), .. }) => lit.base10_parse().ok(),
         Expr::Unary(ExprUnary { op: UnOp::Neg(_), expr, .. }) => number(expr).map(|number| -number),

@@ -28,7 +28,12 @@ impl Parse for OptionSyntax {
         let name = input.call(Ident::parse_any)?;
         let value = if input.peek(Token![=]) {
             input.parse::<Token![=]>()?;
-            OptionValue::Assign(input.parse()?)
+            if input.is_empty() || input.peek(Token![,]) {
+                // Reported with the form to write, as is an option without `=`.
+                OptionValue::Flag
+            } else {
+                OptionValue::Assign(input.parse()?)
+            }
         } else if input.peek(token::Paren) {
             let list;
             syn::parenthesized!(list in input);

@@ -1,7 +1,7 @@
 //! How arguments become a value, a JSON object, and arguments again.
 
 use proc_macro2::TokenStream;
-use quote::{ToTokens, format_ident, quote, quote_spanned};
+use quote::{format_ident, quote, quote_spanned};
 use syn::{GenericArgument, PathArguments, Type};
 
 use super::{ends, registered_name};
@@ -10,19 +10,13 @@ use crate::model::{Function, Param};
 /// `()` for no parameter, `T` for one, a tuple for more.
 pub(super) fn input_type(function: &Function) -> TokenStream {
     let types = function.params.iter().map(|param| &param.ty);
-    match function.params.as_slice() {
-        [one] => one.ty.to_token_stream(),
-        _ => quote!((#(#types),*)),
-    }
+    if function.params.len() == 1 { quote!(#(#types)*) } else { quote!((#(#types),*)) }
 }
 
 /// The parameters as one value, or as the pattern that takes it apart.
 pub(super) fn value(function: &Function) -> TokenStream {
     let names = function.params.iter().map(|param| &param.ident);
-    match function.params.as_slice() {
-        [one] => one.ident.to_token_stream(),
-        _ => quote!((#(#names),*)),
-    }
+    if function.params.len() == 1 { quote!(#(#names)*) } else { quote!((#(#names),*)) }
 }
 
 /// One checked codec for each parameter. The bound on its type stands here and nowhere else, so that a
@@ -108,6 +102,10 @@ pub(super) fn decode(function: &Function) -> TokenStream {
 
 /// The types of `Result<T, E>`, where they can be seen; not through an alias.
 pub(super) fn result_arguments(output: &Type) -> Option<(&Type, &Type)> {
+    let output = match output {
+        Type::Group(group) => &group.elem,
+        output => output,
+    };
     let Type::Path(path) = output else { return None };
     let last = path.path.segments.last().filter(|last| last.ident == "Result")?;
     let PathArguments::AngleBracketed(arguments) = &last.arguments else { return None };

@@ -19,7 +19,7 @@ use crate::model::{Function, Kind};
 use crate::{check, fallback, options, parse};
 
 /// Expands `#[workflow]` or `#[activity]`.
-pub(crate) fn attribute(kind: Kind, args: TokenStream, item: TokenStream) -> TokenStream {
+pub(crate) fn attribute(kind: Kind, args: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Errors::default();
     let options = parse::options.parse2(args).unwrap_or_else(|error| {
         errors.push(error);
@@ -93,7 +93,8 @@ fn call(function: &Function) -> TokenStream {
     };
     let noun = function.kind.noun();
     let doc = format!(
-        "Calls the {noun} [`{ident}`](enum@{ident}) from a workflow. The call does nothing until it is awaited, joined or spawned."
+        "Calls the {noun} [`{ident}`](enum@{ident}) from a workflow. The call does nothing until it is \
+            awaited, joined or spawned."
     );
 
     quote! {

@@ -37,7 +37,13 @@ pub(super) fn expand(mut function: Function) -> TokenStream {
             }
 
             #(#body_attrs)*
-            #[allow(unused_parens, unused_braces, clippy::unused_async, clippy::used_underscore_binding)]
+            #[allow(
+                unused_parens,
+                unused_braces,
+                clippy::unused_async,
+                clippy::used_underscore_binding,
+                clippy::future_not_send
+            )]
             #inner #block
 
             #codecs

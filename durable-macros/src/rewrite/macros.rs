@@ -50,14 +50,16 @@ pub(super) fn rewrite(rewriter: &mut Rewriter, mac: &mut Macro) -> syn::Result<(
             return Err(refused(
                 mac,
                 &format!(
-                    "`{name}!` polls branches in an order that cannot be replayed; it is not available in a workflow"
+                    "`{name}!` polls branches in an order that cannot be replayed; it is not available \
+                        in a workflow"
                 ),
             ));
         }
         "try_join" => {
             return Err(refused(
                 mac,
-                "`try_join!` drops the other branches at the first error; in a workflow use `durable::join!` and `?` on each result",
+                "`try_join!` drops the other branches at the first error; in a workflow use \
+                    `durable::join!` and `?` on each result",
             ));
         }
         "join" => join.parse2(mac.tokens.clone()).map(|mut branches| {
