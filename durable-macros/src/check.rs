@@ -294,11 +294,12 @@ impl Rules<'_> {
     fn output(&mut self, sig: &Signature) -> Option<Type> {
         let a_noun = self.kind.a_noun();
         let ReturnType::Type(_, ty) = &sig.output else {
-            let message = format!(
-                "{a_noun} must return `Result<T, E>`: add `-> Result<(), E>` (durable's own error is \
-                    `durable::{}`)",
-                self.default_error()
-            );
+            let error = match self.kind {
+                Kind::Workflow => "your own error type, or `durable::WorkflowError`",
+                Kind::Activity => "your own error type, or `String`",
+            };
+            let message =
+                format!("{a_noun} must return `Result<T, E>`: add `-> Result<(), E>`, with {error} for `E`");
             // Underlines the name and the parentheses, after which the type is missing.
             let mut parentheses = Group::new(Delimiter::Parenthesis, TokenStream::new());
             parentheses.set_span(sig.paren_token.span.join());
@@ -316,13 +317,6 @@ impl Rules<'_> {
         }
         self.owned_type(ty, "a result");
         Some((**ty).clone())
-    }
-
-    fn default_error(&self) -> &'static str {
-        match self.kind {
-            Kind::Workflow => "WorkflowError",
-            Kind::Activity => "ActivityFailure",
-        }
     }
 
     fn owned_type(&mut self, ty: &Type, what: &str) {
@@ -375,6 +369,21 @@ impl<'ast> Visit<'ast> for Borrowed {
     fn visit_type_impl_trait(&mut self, impl_trait: &'ast TypeImplTrait) {
         self.impl_trait.get_or_insert_with(|| impl_trait.clone());
         visit::visit_type_impl_trait(self, impl_trait);
+    }
+}
+
+/// Whether a type neither borrows nor lacks a name.
+pub(crate) fn is_owned(ty: &Type) -> bool {
+    let mut borrowed = Borrowed::default();
+    borrowed.visit_type(ty);
+    borrowed.reference.is_none() && borrowed.lifetime.is_none() && borrowed.impl_trait.is_none()
+}
+
+/// Whether a parameter's type is meant as a context, however it is passed.
+pub(crate) fn is_context(ty: &Type) -> bool {
+    match unwrapped(ty) {
+        Type::Reference(reference) => is_context(&reference.elem),
+        ty => [Kind::Workflow, Kind::Activity].iter().any(|kind| names(ty, kind.context())),
     }
 }
 

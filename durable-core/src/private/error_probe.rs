@@ -148,11 +148,12 @@ mod tests {
         assert_eq!(report.retry_after, Some(Duration::from_secs(9)));
     }
 
+    struct Nothing;
+
     #[test]
     fn less_than_an_error_is_taken_as_it_comes() {
         assert_eq!(report!(&"text".to_owned()).message, "text");
         assert_eq!(report!(&Bare::Empty { shelf: 3 }).message, r#"{"Empty":{"shelf":3}}"#);
-        struct Nothing;
         assert!(report!(&Nothing).message.ends_with("Nothing"));
         assert!(report!(&Nothing).retryable);
     }
