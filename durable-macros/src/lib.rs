@@ -1,8 +1,8 @@
 //! The attributes of `durable`: [`macro@workflow`], [`macro@activity`] and [`macro@helper`].
 //!
-//! The way of an item: [`parse`] reads syntax, [`options`] and [`check`] apply every rule and report all
-//! errors at once, [`model`] holds what passed, [`expand`] generates code and cannot fail, [`rewrite`]
-//! checks the awaits of workflow code, [`fallback`] keeps secondary errors away when a rule was broken.
+//! The way of an item: `parse` reads syntax, `options` and `check` apply every rule and report all
+//! errors at once, `model` holds what passed, `expand` generates code and cannot fail, `rewrite`
+//! checks the awaits of workflow code, `fallback` keeps secondary errors away when a rule was broken.
 
 mod check;
 mod duration;

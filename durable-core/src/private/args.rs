@@ -201,8 +201,7 @@ mod tests {
             .to_string();
         assert!(error.starts_with("argument `pairs` of activity `a` cannot be encoded"), "{error}");
         let large = "x".repeat(crate::limits::PAYLOAD_MAX_BYTES);
-        let error =
-            ArgWriter::new("activity `a`").field("text", &large, &arg_codec()).finish().unwrap_err();
+        let error = ArgWriter::new("activity `a`").field("text", &large, &arg_codec()).finish().unwrap_err();
         assert!(matches!(error, DataError::TooLarge { .. }), "{error}");
     }
 }

@@ -6,6 +6,7 @@ pub mod error_probe;
 mod outcome;
 
 pub use self::args::{ArgCodec, ArgReader, ArgWriter, arg_codec};
-pub use self::outcome::{OutcomeType, Recorded};
+
 pub use self::error_probe::ErrorReport;
+pub use self::outcome::{OutcomeType, Recorded};
 pub use crate::payload::{DataError, Payload};

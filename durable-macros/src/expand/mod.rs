@@ -92,11 +92,10 @@ fn call(function: &Function) -> TokenStream {
         Kind::Activity => quote!(ActivityCall),
     };
     let noun = function.kind.noun();
+    // No link to the type: a raw name would break it.
     let doc = format!(
-        "Calls the {noun} [`{ident}`](enum@{ident}) from a workflow. The call does nothing until it is \
-            awaited, joined or spawned."
+        "Calls the {noun} `{ident}` from a workflow: nothing happens until the call is awaited, joined or spawned."
     );
-
     quote! {
         #[doc = #doc]
         #(#shared)*
