@@ -6,6 +6,8 @@ pub mod history;
 pub mod id;
 pub mod limits;
 pub mod payload;
+#[doc(hidden)]
+pub mod private;
 pub mod provider;
 pub mod retry;
 pub mod time;

@@ -1,0 +1,12 @@
+//! What generated code calls. No part of the public API: it changes with the macros.
+
+mod args;
+pub mod data_probe;
+pub mod error_probe;
+mod outcome;
+
+pub use self::args::{ArgCodec, ArgReader, ArgWriter, arg_codec};
+
+pub use self::error_probe::ErrorReport;
+pub use self::outcome::{OutcomeType, Recorded};
+pub use crate::payload::{DataError, Payload};
