@@ -186,7 +186,16 @@ fn dependencies(table: &toml::Table, named: &mut Vec<String>) {
 /// What cargo says that `durable-core` links, in any depth.
 pub(crate) fn dependency_tree(tree: &Tree) -> Result<Vec<Finding>> {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    command.current_dir(&tree.root).args(["tree", "-p", "durable-core", "-e", "normal", "--prefix", "none"]);
+    command.current_dir(&tree.root).args([
+        "tree",
+        "--locked",
+        "-p",
+        "durable-core",
+        "-e",
+        "normal",
+        "--prefix",
+        "none",
+    ]);
     let output = command.output().context("cargo does not start")?;
     ensure!(output.status.success(), "`cargo tree` failed: {}", String::from_utf8_lossy(&output.stderr));
     Ok(databases_in(&String::from_utf8_lossy(&output.stdout)))
