@@ -23,9 +23,9 @@ pub(crate) fn run(root: &Path, options: &[String]) -> Result<()> {
     for (index, step) in steps.iter().enumerate() {
         println!("── {}/{} {}: {}", index + 1, steps.len(), step.name, repeat(&step.action));
         let step_begun = now();
-        perform(root, &step.action).with_context(|| {
-            format!("step `{}` failed; repeat it with\n\n    {}\n", step.name, repeat(&step.action))
-        })?;
+        if let Err(error) = perform(root, &step.action) {
+            bail!("step `{}` failed: {error:#}\n\nrepeat it with\n\n    {}", step.name, repeat(&step.action));
+        }
         println!("── {} passed in {}", step.name, shown(step_begun.elapsed()));
     }
     let left_out = STEPS.len() - steps.len();

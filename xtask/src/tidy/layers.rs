@@ -20,6 +20,7 @@ struct Layer {
     /// The module: its file, and everything in its folder.
     module: &'static str,
     why: &'static str,
+    remedy: &'static str,
     /// Modules of this crate that it may not name.
     modules: &'static [&'static str],
     /// Names that may appear nowhere.
@@ -32,13 +33,22 @@ struct Layer {
     backends_allowed: bool,
 }
 
-const NOTHING: Layer =
-    Layer { module: "", why: "", modules: &[], names: &[], endings: &[], calls: &[], backends_allowed: true };
+const NOTHING: Layer = Layer {
+    module: "",
+    why: "",
+    remedy: "",
+    modules: &[],
+    names: &[],
+    endings: &[],
+    calls: &[],
+    backends_allowed: true,
+};
 
 const LAYERS: &[Layer] = &[
     Layer {
         module: "engine",
         why: "the engine is pure: history in, commands out, no async, clock, randomness or I/O",
+        remedy: "take the value as an argument, or move this code to the module that names it",
         modules: &["workflow", "activity", "runtime", "client", "provider"],
         names: &["tokio", "Instant", "SystemTime", "async", "await", "now_v7", "new_v4", "rand", "getrandom"],
         endings: &["Clock"],
@@ -48,6 +58,7 @@ const LAYERS: &[Layer] = &[
     Layer {
         module: "workflow",
         why: "workflow code runs outside tokio and reaches the world through the engine only",
+        remedy: "issue a command and let `runtime` do the work",
         modules: &["provider"],
         names: &["tokio"],
         ..NOTHING
@@ -55,17 +66,25 @@ const LAYERS: &[Layer] = &[
     Layer {
         module: "activity",
         why: "activity definitions are the same whatever stores them",
+        remedy: "keep the definition here and let `runtime` hand it to the provider",
         modules: &["provider"],
         ..NOTHING
     },
     Layer {
         module: "retry",
         why: "a retry policy is pure arithmetic",
+        remedy: "take numbers as arguments and return one",
         modules: &["provider"],
         names: &["tokio"],
         ..NOTHING
     },
-    Layer { module: "provider", why: "the contract names no backend", backends_allowed: false, ..NOTHING },
+    Layer {
+        module: "provider",
+        why: "the contract names no backend",
+        remedy: "say it in words that hold for every backend, or move it into that backend's crate",
+        backends_allowed: false,
+        ..NOTHING
+    },
 ];
 
 /// The rules of each layer.
@@ -90,13 +109,7 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn report(layer: &Layer, file: &Source, line: usize, what: &str) -> Finding {
-    Finding::new(
-        &file.path,
-        line,
-        format!("`{}` names {what}", layer.module),
-        layer.why,
-        "pass the value in from `runtime`, or move this code there",
-    )
+    Finding::new(&file.path, line, format!("`{}` names {what}", layer.module), layer.why, layer.remedy)
 }
 
 /// What a path breaks, if anything.

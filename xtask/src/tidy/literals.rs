@@ -19,11 +19,8 @@ fn is_test(file: &Source) -> bool {
 }
 
 fn in_file(file: &Source) -> Vec<Finding> {
-    let storage_free = ["runtime", "client"].iter().any(|module| {
-        file.path.strip_prefix("durable-core/src/").is_some_and(|below| {
-            super::paths::module_of(below)[..].first().is_some_and(|first| first == module)
-        })
-    });
+    let module = file.path.strip_prefix("durable-core/src/").map(super::paths::module_of).unwrap_or_default();
+    let storage_free = module.first().is_some_and(|first| matches!(first.as_str(), "runtime" | "client"));
     let mut literals = Vec::new();
     if let Some(tokens) = file.tokens() {
         strings(tokens, &mut literals);
