@@ -84,7 +84,7 @@ mod tests {
         let page = page("| G3 | x | the suite |\n");
         one(
             check,
-            &[(PAGE, &page), ("tests/it/a.rs", "// G33, AG3, G3x")],
+            &[(PAGE, &page), ("tests/it/a.rs", "// G33, AG3, G3x"), ("xtask/tests/b.rs", "// G3")],
             "docs/guarantees.md:3:",
             "no test cites G3",
         );

@@ -1,7 +1,7 @@
 //! Names: no file whose name says that nobody decided, no `get_` in a public interface.
 
 use syn::visit::{self, Visit};
-use syn::{Ident, ImplItemFn, ItemFn, ItemImpl, ItemMod, ItemTrait, TraitItemFn, Visibility};
+use syn::{Ident, ImplItemFn, ItemFn, ItemMod, ItemTrait, TraitItemFn, Visibility};
 
 use super::Finding;
 use super::tree::{Source, Tree};
@@ -71,14 +71,8 @@ impl<'ast> Visit<'ast> for Interface<'_> {
         }
     }
 
-    fn visit_item_impl(&mut self, item: &'ast ItemImpl) {
-        // An implementation of a foreign trait has no choice; one of our own is found at the trait.
-        if item.trait_.is_none() {
-            visit::visit_item_impl(self, item);
-        }
-    }
-
     fn visit_impl_item_fn(&mut self, item: &'ast ImplItemFn) {
+        // An implementation of a trait has no choice, and no `pub`: a trait of ours is found where it is declared.
         if matches!(item.vis, Visibility::Public(_)) {
             self.named(&item.sig.ident);
         }
