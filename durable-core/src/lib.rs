@@ -1,6 +1,7 @@
 //! The core of `durable`: replay engine, workflow and activity model, runtime, client, and the contract
 //! that storage providers implement. It knows no database. Applications use the facade crate `durable`.
 
+pub mod activity;
 pub mod engine;
 pub mod history;
 pub mod id;
@@ -11,3 +12,4 @@ pub mod private;
 pub mod provider;
 pub mod retry;
 pub mod time;
+pub mod workflow;

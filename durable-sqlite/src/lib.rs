@@ -1,1 +1,1 @@
-//! The SQLite provider of `durable`.
+//! The `SQLite` provider of `durable`.

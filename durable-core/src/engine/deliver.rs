@@ -76,19 +76,18 @@ impl Engine {
         if id.0 == 0 || id.0 >= self.next_id() {
             return Err(self.corrupt(event, format!("it names command {id}, which the run has not issued")));
         }
-        match self.commands.get_mut(&id) {
-            Some(state @ CommandState::Pending { .. }) => {
-                let is_activity =
-                    matches!(state, CommandState::Pending { kind: PendingKind::Activity(_), .. });
-                if is_activity != activity {
-                    let reason = format!("command {id} is of another kind than its outcome");
-                    return Err(self.corrupt(event, reason));
-                }
-                *state = CommandState::Done(outcome);
-                self.pending -= 1;
-                Ok(Delivery::Wake(vec![id]))
-            }
-            _ => Ok(Delivery::Nothing),
+        let Some(CommandState::Pending { kind, .. }) = self.commands.get(&id) else {
+            return Ok(Delivery::Nothing);
+        };
+        if matches!(kind, PendingKind::Activity(_)) != activity {
+            let reason = format!("command {id} is of another kind than its outcome");
+            return Err(self.corrupt(event, reason));
         }
+        if let Some(CommandState::Pending { kind, .. }) =
+            self.commands.insert(id, CommandState::Done(outcome))
+        {
+            self.closed_wait(&kind);
+        }
+        Ok(Delivery::Wake(vec![id]))
     }
 }

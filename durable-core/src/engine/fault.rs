@@ -17,8 +17,13 @@ pub enum Fault {
         /// What is wrong with it.
         reason: String,
     },
+    /// A recorded value does not fit the type that the code expects.
+    #[error("{0}")]
+    Undecodable(String),
     /// The history is over its limit.
-    #[error("the history has {events} events, the limit is {limit}: no further command is recorded; let the workflow continue in a new run, or raise the limit")]
+    #[error(
+        "the history has {events} events, the limit is {limit}: no further command is recorded; let the workflow continue in a new run, or raise the limit"
+    )]
     HistoryFull {
         /// Events so far.
         events: u64,

@@ -4,10 +4,11 @@
 //! scope shifts no key of another.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use crate::id::CommandKey;
-use crate::payload::derive;
 use crate::id::IdSeed;
+use crate::payload::derive;
 
 /// A scope of the run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,7 +95,8 @@ impl Scopes {
         let hash = derive(self.seed, text);
         let mut folded = String::from("~");
         for byte in &hash[..12] {
-            folded.push_str(&format!("{byte:02x}"));
+            // Writing to a String cannot fail.
+            let _infallible = write!(folded, "{byte:02x}");
         }
         folded
     }
@@ -127,6 +129,8 @@ mod tests {
         let mut scopes = Scopes::new(IdSeed(uuid::Uuid::nil()));
         let shield = scopes.open(ScopeId::ROOT, "shield", true);
         let inside = scopes.open(shield, "block", false);
-        assert!(scopes.is_shielded(inside) && scopes.is_shielded(shield) && !scopes.is_shielded(ScopeId::ROOT));
+        assert!(
+            scopes.is_shielded(inside) && scopes.is_shielded(shield) && !scopes.is_shielded(ScopeId::ROOT)
+        );
     }
 }

@@ -1,6 +1,6 @@
 //! The machine itself: one run's ids, scopes, open commands, and the turn under way.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::command::{
@@ -33,6 +33,8 @@ pub struct Engine {
     pub(super) recorded: Option<VecDeque<Event>>,
     pub(super) cancel_requested: bool,
     pub(super) pending: usize,
+    /// Open timers by due time: the next one is found without walking the other commands.
+    pub(super) timers: BTreeSet<(Timestamp, CommandId)>,
     pub(super) last_command: Option<String>,
     pub(super) workflow_type: String,
     issued: Vec<EventKind>,
@@ -54,6 +56,7 @@ impl Engine {
             recorded: None,
             cancel_requested: false,
             pending: 0,
+            timers: BTreeSet::new(),
             last_command: None,
             workflow_type: workflow_type.to_owned(),
             issued: Vec::new(),
@@ -132,12 +135,17 @@ impl Engine {
         self.discarding = true;
     }
 
-    /// Timers that have not fired.
+    /// Timers that have not fired, in order of (due time, id).
     pub fn open_timers(&self) -> impl Iterator<Item = OpenTimer> + '_ {
-        self.commands.values().filter_map(|state| match state {
-            CommandState::Pending { kind: PendingKind::Timer(timer), .. } => Some(*timer),
+        self.timers.iter().map(|(fire_at, id)| OpenTimer { id: *id, fire_at: *fire_at })
+    }
+
+    /// The activity of a command, if it has no outcome.
+    pub fn open_activity(&self, id: CommandId) -> Option<&OpenActivity> {
+        match self.commands.get(&id) {
+            Some(CommandState::Pending { kind: PendingKind::Activity(activity), .. }) => Some(activity),
             _ => None,
-        })
+        }
     }
 
     /// Activities without outcome.
@@ -265,7 +273,7 @@ impl Engine {
         }
         match self.commands.remove(&id) {
             Some(CommandState::Pending { kind, .. }) => {
-                self.pending -= 1;
+                self.closed_wait(&kind);
                 // A halted engine keeps its fault; there is nobody to hand the error to in a drop.
                 let _halted = self.issue(cancel_event(id, &kind));
             }
@@ -280,17 +288,17 @@ impl Engine {
             .iter()
             .filter_map(|(id, state)| match state {
                 CommandState::Pending { scope, kind } if !self.scopes.is_shielded(*scope) => {
-                    Some((*id, cancel_event(*id, kind)))
+                    Some((*id, kind.clone()))
                 }
                 _ => None,
             })
             .collect();
         let mut woken = Vec::with_capacity(reached.len());
-        for (id, event) in reached {
-            if self.issue(event).is_err() {
+        for (id, kind) in reached {
+            if self.issue(cancel_event(id, &kind)).is_err() {
                 break;
             }
-            self.pending -= 1;
+            self.closed_wait(&kind);
             self.commands.insert(id, CommandState::Done(Outcome::Cancelled));
             woken.push(id);
         }
@@ -328,7 +336,18 @@ impl Engine {
     fn opened(&mut self, id: CommandId, scope: ScopeId, kind: PendingKind) {
         self.next_id += 1;
         self.pending += 1;
+        if let PendingKind::Timer(timer) = &kind {
+            self.timers.insert((timer.fire_at, id));
+        }
         self.commands.insert(id, CommandState::Pending { scope, kind });
+    }
+
+    /// A pending command has ended, in whatever way.
+    pub(super) fn closed_wait(&mut self, kind: &PendingKind) {
+        self.pending -= 1;
+        if let PendingKind::Timer(timer) = kind {
+            self.timers.remove(&(timer.fire_at, timer.id));
+        }
     }
 
     /// Matches a command against history, or records it as new. Gives the recorded one back.
@@ -337,19 +356,15 @@ impl Engine {
         if let Some(recorded) = &mut self.recorded {
             let next = recorded.pop_front();
             self.last_command = Some(super::diagnosis::describe(&command));
-            return match next {
-                Some(event) => match super::matching::difference(&event.kind, &command) {
-                    None => Ok(Some(event.kind)),
-                    Some(field) => {
-                        self.fault = Some(self.explain_mismatch(&event, &command, field));
-                        Err(Halted)
-                    }
-                },
-                None => {
-                    self.fault = Some(self.explain_extra(&command));
-                    Err(Halted)
-                }
+            let Some(event) = next else {
+                self.fault = Some(self.explain_extra(&command));
+                return Err(Halted);
             };
+            if let Some(field) = super::matching::difference(&event.kind, &command) {
+                self.fault = Some(self.explain_mismatch(&event, &command, field));
+                return Err(Halted);
+            }
+            return Ok(Some(event.kind));
         }
         // Two events more belong to the turn itself; the closing event is always admitted.
         let events = self.events + 2 + self.issued.len() as u64;
@@ -360,6 +375,13 @@ impl Engine {
         self.last_command = Some(super::diagnosis::describe(&command));
         self.issued.push(command);
         Ok(None)
+    }
+
+    /// Fails the task because a recorded value cannot be read. The first fault stays.
+    pub fn halt_undecodable(&mut self, reason: String) {
+        if self.fault.is_none() {
+            self.fault = Some(Fault::Undecodable(reason));
+        }
     }
 
     pub(super) fn next_id(&self) -> u64 {

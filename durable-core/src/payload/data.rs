@@ -27,7 +27,9 @@ impl<T: Serialize + DeserializeOwned + 'static> DurableData for T {}
 #[non_exhaustive]
 pub enum DataError {
     /// serde refused to write the value.
-    #[error("{what} cannot be encoded as JSON: {reason}; make every part of its type serializable (map keys must be text or numbers)")]
+    #[error(
+        "{what} cannot be encoded as JSON: {reason}; make every part of its type serializable (map keys must be text or numbers)"
+    )]
     Encode {
         /// What the value is, e.g. ``input of activity `ship` ``.
         what: String,
@@ -35,7 +37,9 @@ pub enum DataError {
         reason: String,
     },
     /// The recorded bytes do not fit the type.
-    #[error("{what} cannot be decoded: {reason}; a changed type must still read what older code wrote (new fields optional or with a default)")]
+    #[error(
+        "{what} cannot be decoded: {reason}; a changed type must still read what older code wrote (new fields optional or with a default)"
+    )]
     Decode {
         /// What the value is.
         what: String,
@@ -43,7 +47,9 @@ pub enum DataError {
         reason: String,
     },
     /// The value is over the payload limit.
-    #[error("{what} has {size} bytes, the limit is {PAYLOAD_MAX_BYTES} (2 MiB); store large data elsewhere and pass its address")]
+    #[error(
+        "{what} has {size} bytes, the limit is {PAYLOAD_MAX_BYTES} (2 MiB); store large data elsewhere and pass its address"
+    )]
     TooLarge {
         /// What the value is.
         what: String,
