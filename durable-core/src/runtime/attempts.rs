@@ -7,8 +7,9 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 use tokio_util::sync::CancellationToken;
 
-use super::layer::{ActivityContext, ActivityContextParts, OpenActivity};
 use super::shared::Shared;
+use crate::activity::{ActivityContext, ActivityContextParts, AttemptError};
+use crate::engine::OpenActivity;
 use crate::history::{ActivityOptions, EventKind, Failure, FailureKind, TimeoutKind};
 use crate::id::{CommandId, IdSeed, RunId, WorkflowId};
 use crate::payload::{Payload, derive};
@@ -33,7 +34,7 @@ impl Task {
             key: activity.key.0.clone(),
             input: activity.input.clone(),
             options: activity.options,
-            idempotency_key: bytes.iter().map(|byte| format!("{byte:02x}")).collect(),
+            idempotency_key: bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect(),
             jitter: u64::from_be_bytes([
                 jitter[0], jitter[1], jitter[2], jitter[3], jitter[4], jitter[5], jitter[6], jitter[7],
             ]),
@@ -98,10 +99,10 @@ pub(super) async fn make(shared: &Shared, attempt: Attempt) -> AttemptEnd {
         state: Arc::clone(&shared.state),
         cancel: attempt.cancel.clone(),
     });
-    let runner = Arc::clone(&entry.run);
+    let entry = entry.clone();
     let input = attempt.task.input;
     // The call itself is user code too, so it runs inside the task.
-    let mut code = tokio::spawn(async move { runner(context, input).await });
+    let mut code = tokio::spawn(async move { entry.run(context, input).await });
     tokio::select! {
         biased;
         joined = &mut code => ended(joined),
@@ -115,7 +116,7 @@ pub(super) async fn make(shared: &Shared, attempt: Attempt) -> AttemptEnd {
             let failure = Failure::new(FailureKind::TimedOut(TimeoutKind::StartToClose), text);
             AttemptEnd::TimedOut(TimeoutKind::StartToClose, failure)
         }
-        () = shared.stopped.cancelled() => {
+        () = shared.aborting.cancelled() => {
             attempt.cancel.cancel();
             code.abort();
             AttemptEnd::Aborted
@@ -123,12 +124,12 @@ pub(super) async fn make(shared: &Shared, attempt: Attempt) -> AttemptEnd {
     }
 }
 
-type Joined = Result<Result<Payload, (Failure, Option<Duration>)>, tokio::task::JoinError>;
+type Joined = Result<Result<Payload, AttemptError>, tokio::task::JoinError>;
 
 fn ended(joined: Joined) -> AttemptEnd {
     match joined {
         Ok(Ok(result)) => AttemptEnd::Completed(result),
-        Ok(Err((failure, retry_after))) => AttemptEnd::Failed(failure, retry_after),
+        Ok(Err(error)) => AttemptEnd::Failed(error.failure, error.retry_after),
         Err(error) => match error.try_into_panic() {
             Ok(panic) => {
                 let text = format!("the activity panicked: {}", panic_text(panic.as_ref()));

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::layer::LiveRun;
 use crate::id::{EventId, InstanceId, RunId};
+use crate::workflow::LiveRun;
 
 struct Cached {
     live: LiveRun,

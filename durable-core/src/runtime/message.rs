@@ -21,7 +21,7 @@ pub(super) enum Message {
     Thread { instance: InstanceId, epoch: Epoch, answer: Answer },
     /// A commit has its answer.
     Committed { instance: InstanceId, epoch: Epoch, answer: ProviderResult<CommitReceipt> },
-    /// A local attempt has begun: it has a slot.
+    /// A local attempt has ended.
     Attempted { instance: InstanceId, epoch: Epoch, command: CommandId, end: AttemptEnd },
     /// The instance may have unread messages.
     InboxHint(InstanceId),
@@ -32,7 +32,7 @@ pub(super) enum Message {
     /// Which runs are owned?
     Owned(oneshot::Sender<Vec<(InstanceId, Epoch)>>),
     /// These runs belong to somebody else.
-    Lost(Vec<InstanceId>),
+    Lost(Vec<(InstanceId, Epoch)>),
     /// Let go of everything as soon as it is quiet.
     Drain,
     /// The grace is over: abort local attempts.

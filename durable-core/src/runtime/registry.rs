@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
 
-use super::layer::{ActivityEntry, WorkflowEntry};
+use crate::activity::ActivityEntry;
+use crate::workflow::WorkflowEntry;
 
 /// Two things were registered under one name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

@@ -10,7 +10,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
-use super::attempts::{self, Attempt, AttemptEnd, Task, Verdict, judge};
+use super::attempts::{self, Attempt, Task, Verdict, judge};
 use super::message::{HeldRow, Message};
 use super::shared::Shared;
 use crate::history::{EventKind, Failure, FailureKind};
@@ -37,11 +37,13 @@ impl Rows {
     }
 
     /// These rows belong to somebody else, or are gone: their attempts are told.
-    pub(super) fn lost(&self, rows: &[ActivityRowId]) {
+    pub(super) fn lost(&self, rows: &[HeldRow]) {
         let mut held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
         for row in rows {
-            if let Some((_, cancel)) = held.remove(row) {
-                tracing::info!(%row, "an activity is no longer wanted here");
+            if held.get(&row.0).is_some_and(|(now, _)| now == row)
+                && let Some((_, cancel)) = held.remove(&row.0)
+            {
+                tracing::info!(row = %row.0, "an activity is no longer wanted here");
                 cancel.cancel();
             }
         }
@@ -60,10 +62,14 @@ impl Rows {
         self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(row.row, held);
         let rows = Arc::clone(self);
         self.tasks.spawn(async move {
-            let id = row.row;
+            let (id, epoch) = (row.row, row.epoch);
             rows.carry_out(row, cancel).await;
             drop(permit);
-            rows.held.lock().unwrap_or_else(PoisonError::into_inner).remove(&id);
+            let mut held = rows.held.lock().unwrap_or_else(PoisonError::into_inner);
+            if held.get(&id).is_some_and(|((_, now), _)| *now == epoch) {
+                held.remove(&id);
+            }
+            drop(held);
             rows.shared.poll_now.notify_one();
         });
     }
@@ -183,9 +189,4 @@ impl Rows {
         }
         None
     }
-}
-
-/// Used where an attempt is aborted from outside.
-pub(super) fn aborted() -> AttemptEnd {
-    AttemptEnd::Aborted
 }

@@ -9,9 +9,9 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Gate;
-use super::layer::StateMap;
 use super::notify::Wakeups;
 use super::registry::Registry;
+use crate::activity::StateMap;
 use crate::id::{BuildId, Incarnation, QueueName};
 use crate::provider::{Provider, ProviderError};
 use crate::time::{Clock, Timestamp};
@@ -38,6 +38,8 @@ pub(super) struct Shared {
     pub(super) poll_now: Arc<Notify>,
     /// No further claims.
     pub(super) draining: CancellationToken,
+    /// Attempts end at once.
+    pub(super) aborting: CancellationToken,
     /// Everything ends at once.
     pub(super) stopped: CancellationToken,
     database_time: Mutex<(Timestamp, Duration)>,
@@ -75,6 +77,7 @@ impl Shared {
             slots: Arc::new(Semaphore::new(parts.max_activities)),
             owned: AtomicUsize::new(0),
             draining: CancellationToken::new(),
+            aborting: CancellationToken::new(),
             stopped: CancellationToken::new(),
             database_time: Mutex::new((parts.now, elapsed)),
             provider: parts.provider,

@@ -9,12 +9,13 @@ use std::time::Duration;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::cache::Cache;
-use super::layer::{LiveRun, OpenActivity, RunIdentity, TaskFailure, TurnOutput, WorkflowEntry};
 use super::message::Message;
+use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind};
 use crate::id::{BuildId, Epoch, EventId, IdSeed, InstanceId};
 use crate::limits::TURN_WARN;
 use crate::time::{Clock, Timestamp};
+use crate::workflow::{LiveRun, RunIdentity, TaskFailure, TurnOutput, WorkflowEntry};
 
 /// Which run a job is about, and which of its states.
 #[derive(Clone)]
@@ -61,7 +62,6 @@ pub(super) struct LoadedRun {
     pub(super) open: Vec<OpenActivity>,
     pub(super) has_tail: bool,
     pub(super) next_timer: Option<Timestamp>,
-    pub(super) closed: bool,
 }
 
 struct Busy {
@@ -252,7 +252,6 @@ fn perform(cache: &mut Cache, run: &JobRun, job: JobKind) -> Answer {
                 open: live.open_activities(),
                 has_tail: live.has_tail(),
                 next_timer: live.next_timer(),
-                closed: live.is_closed(),
             };
             cache.put(run.instance, run_id, live);
             Answer::Loaded(loaded)
