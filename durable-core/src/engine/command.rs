@@ -2,17 +2,25 @@
 
 use std::time::Duration;
 
-use super::scope::ScopeId;
 use crate::history::{ActivityOptions, Failure, Placement};
 use crate::id::{CommandId, CommandKey};
 use crate::payload::Payload;
 use crate::time::Timestamp;
 
+/// Whether a cancel request of the run reaches a wait.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CancelReach {
+    /// It ends the wait.
+    Reached,
+    /// The wait is clean-up under a shield: it goes on.
+    Shielded,
+}
+
 /// What workflow code asks for when it first polls an activity call.
 #[derive(Debug, Clone)]
 pub struct ActivityRequest {
-    /// The scope in which it is polled.
-    pub scope: ScopeId,
+    /// Whether a cancel request reaches it.
+    pub reach: CancelReach,
     /// The key minted when the call was built.
     pub key: CommandKey,
     /// Registered name.
@@ -54,8 +62,8 @@ pub enum WaitState {
 pub enum CommandState {
     /// Waiting for its outcome.
     Pending {
-        /// The scope in which it was issued: a cancel reaches it or not.
-        scope: ScopeId,
+        /// Whether a cancel request of the run ends it.
+        reach: CancelReach,
         /// Activity or timer.
         kind: PendingKind,
     },

@@ -13,7 +13,9 @@ mod scope;
 mod state;
 mod turns;
 
-pub use self::command::{ActivityRequest, CommandState, OpenActivity, OpenTimer, Outcome, WaitState};
+pub use self::command::{
+    ActivityRequest, CancelReach, CommandState, OpenActivity, OpenTimer, Outcome, WaitState,
+};
 pub use self::deliver::{Begin, Delivery};
 pub use self::fault::{Fault, Halted};
 pub use self::scope::ScopeId;

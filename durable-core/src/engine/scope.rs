@@ -23,8 +23,6 @@ impl ScopeId {
 struct Scope {
     path: String,
     counters: HashMap<String, u64>,
-    parent: Option<ScopeId>,
-    shielded: bool,
 }
 
 #[derive(Debug)]
@@ -50,37 +48,24 @@ impl Scopes {
     }
 
     /// Opens the n-th scope of that name below `parent`, e.g. `join#1`.
-    pub(super) fn open(&mut self, parent: ScopeId, name: &str, shielded: bool) -> ScopeId {
+    pub(super) fn open(&mut self, parent: ScopeId, name: &str) -> ScopeId {
         let local = self.numbered(parent, name);
         let path = match self.nodes[parent.0].path.as_str() {
             "" => local,
             path => format!("{path}/{local}"),
         };
-        self.push(parent, path, shielded)
+        self.push(path)
     }
 
     /// Opens branch `index` of a scope, e.g. `join#1.0`.
     pub(super) fn branch(&mut self, scope: ScopeId, index: usize) -> ScopeId {
         let path = format!("{}.{index}", self.nodes[scope.0].path);
-        self.push(scope, path, false)
+        self.push(path)
     }
 
-    /// Whether a cancel request of the run reaches this scope.
-    pub(super) fn is_shielded(&self, scope: ScopeId) -> bool {
-        let mut at = Some(scope);
-        while let Some(id) = at {
-            let node = &self.nodes[id.0];
-            if node.shielded {
-                return true;
-            }
-            at = node.parent;
-        }
-        false
-    }
-
-    fn push(&mut self, parent: ScopeId, path: String, shielded: bool) -> ScopeId {
+    fn push(&mut self, path: String) -> ScopeId {
         let path = if path.len() > PATH_MAX_BYTES { self.folded(&path) } else { path };
-        self.nodes.push(Scope { path, counters: HashMap::new(), parent: Some(parent), shielded });
+        self.nodes.push(Scope { path, counters: HashMap::new() });
         ScopeId(self.nodes.len() - 1)
     }
 
@@ -111,7 +96,7 @@ mod tests {
         let mut scopes = Scopes::new(IdSeed(uuid::Uuid::nil()));
         let key = |scopes: &mut Scopes, scope, name: &str| scopes.mint(scope, name).0;
         assert_eq!(key(&mut scopes, ScopeId::ROOT, "ship"), "ship#1");
-        let join = scopes.open(ScopeId::ROOT, "join", false);
+        let join = scopes.open(ScopeId::ROOT, "join");
         let (left, right) = (scopes.branch(join, 0), scopes.branch(join, 1));
         assert_eq!(key(&mut scopes, left, "ship"), "join#1.0/ship#1");
         assert_eq!(key(&mut scopes, left, "ship"), "join#1.0/ship#2");
@@ -119,18 +104,8 @@ mod tests {
         assert_eq!(key(&mut scopes, ScopeId::ROOT, "ship"), "ship#2");
         let mut deep = ScopeId::ROOT;
         for _ in 0..100 {
-            deep = scopes.open(deep, "block", false);
+            deep = scopes.open(deep, "block");
         }
         assert!(key(&mut scopes, deep, &"n".repeat(255)).len() <= 255);
-    }
-
-    #[test]
-    fn a_shield_covers_everything_below_it() {
-        let mut scopes = Scopes::new(IdSeed(uuid::Uuid::nil()));
-        let shield = scopes.open(ScopeId::ROOT, "shield", true);
-        let inside = scopes.open(shield, "block", false);
-        assert!(
-            scopes.is_shielded(inside) && scopes.is_shielded(shield) && !scopes.is_shielded(ScopeId::ROOT)
-        );
     }
 }

@@ -4,13 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 use super::command::{
-    ActivityRequest, CommandState, OpenActivity, OpenTimer, Outcome, PendingKind, WaitState, duration_us,
+    ActivityRequest, CancelReach, CommandState, OpenActivity, OpenTimer, Outcome, PendingKind, WaitState,
+    duration_us,
 };
 use super::fault::{Fault, Halted};
 use super::scope::{ScopeId, Scopes};
 use crate::history::{Event, EventKind, Failure, Marker, Placement};
 use crate::id::{CommandId, CommandKey, EventId, IdSeed};
-use crate::payload::Payload;
+use crate::payload::{DataError, Payload};
 use crate::time::Timestamp;
 
 /// How a turn begins.
@@ -163,12 +164,7 @@ impl Engine {
 
     /// Opens a scope below another.
     pub fn open_scope(&mut self, parent: ScopeId, name: &str) -> ScopeId {
-        self.scopes.open(parent, name, false)
-    }
-
-    /// Opens a scope that a cancel request of the run does not reach.
-    pub fn open_shield(&mut self, parent: ScopeId) -> ScopeId {
-        self.scopes.open(parent, "shield", true)
+        self.scopes.open(parent, name)
     }
 
     /// Opens branch `index` of a scope.
@@ -176,14 +172,14 @@ impl Engine {
         self.scopes.branch(scope, index)
     }
 
-    /// Whether waits in this scope end as cancelled.
-    pub fn is_cancelled(&self, scope: ScopeId) -> bool {
-        self.cancel_requested && !self.scopes.is_shielded(scope)
+    /// Whether waits end as cancelled, outside a shield or inside.
+    pub fn is_cancelled(&self, reach: CancelReach) -> bool {
+        self.cancel_requested && reach == CancelReach::Reached
     }
 
     /// Issues an activity: first poll of a call. `None` in a cancelled scope: no command, no id.
     pub fn schedule_activity(&mut self, request: ActivityRequest) -> Result<Option<CommandId>, Halted> {
-        if self.is_cancelled(request.scope) {
+        if self.is_cancelled(request.reach) {
             return Ok(None);
         }
         let id = self.peek_id()?;
@@ -208,7 +204,7 @@ impl Engine {
         })
         .map(|recorded| {
             let open = recorded.and_then(|event| recorded_activity(&event, self.now)).unwrap_or(open);
-            self.opened(id, request.scope, PendingKind::Activity(Box::new(open)));
+            self.opened(id, request.reach, PendingKind::Activity(Box::new(open)));
             Some(id)
         })
     }
@@ -216,12 +212,12 @@ impl Engine {
     /// Starts a timer: first poll of a sleep. `None` in a cancelled scope.
     pub fn start_timer(
         &mut self,
-        scope: ScopeId,
+        reach: CancelReach,
         key: CommandKey,
         duration: Duration,
         location: String,
     ) -> Result<Option<CommandId>, Halted> {
-        if self.is_cancelled(scope) {
+        if self.is_cancelled(reach) {
             return Ok(None);
         }
         let id = self.peek_id()?;
@@ -232,17 +228,22 @@ impl Engine {
                 Some(EventKind::TimerStarted { fire_at, .. }) => fire_at,
                 _ => fire_at,
             };
-            self.opened(id, scope, PendingKind::Timer(OpenTimer { id, fire_at }));
+            self.opened(id, reach, PendingKind::Timer(OpenTimer { id, fire_at }));
             Some(id)
         })
     }
 
     /// The recorded value of a side effect, or `None` when the code must run it and record the value.
-    pub fn recall_side_effect(&mut self, name: &str, key: &CommandKey) -> Result<Option<Payload>, Halted> {
+    pub fn recall_side_effect(
+        &mut self,
+        name: &str,
+        key: &CommandKey,
+    ) -> Result<Option<Result<Payload, DataError>>, Halted> {
         if self.recorded.is_none() {
             return self.check_running().map(|()| None);
         }
-        let marker = Marker::SideEffect { name: name.to_owned(), key: key.clone(), value: Payload::null() };
+        let marker =
+            Marker::SideEffect { name: name.to_owned(), key: key.clone(), value: Ok(Payload::null()) };
         match self.issue(EventKind::MarkerRecorded { marker })? {
             Some(EventKind::MarkerRecorded { marker: Marker::SideEffect { value, .. } }) => Ok(Some(value)),
             _ => Err(Halted),
@@ -250,7 +251,12 @@ impl Engine {
     }
 
     /// Records the value of a side effect that has just run.
-    pub fn record_side_effect(&mut self, name: &str, key: CommandKey, value: Payload) -> Result<(), Halted> {
+    pub fn record_side_effect(
+        &mut self,
+        name: &str,
+        key: CommandKey,
+        value: Result<Payload, DataError>,
+    ) -> Result<(), Halted> {
         let marker = Marker::SideEffect { name: name.to_owned(), key, value };
         self.issue(EventKind::MarkerRecorded { marker }).map(|_| ())
     }
@@ -287,9 +293,7 @@ impl Engine {
             .commands
             .iter()
             .filter_map(|(id, state)| match state {
-                CommandState::Pending { scope, kind } if !self.scopes.is_shielded(*scope) => {
-                    Some((*id, kind.clone()))
-                }
+                CommandState::Pending { reach: CancelReach::Reached, kind } => Some((*id, kind.clone())),
                 _ => None,
             })
             .collect();
@@ -333,13 +337,13 @@ impl Engine {
         self.check_running().map(|()| CommandId(self.next_id))
     }
 
-    fn opened(&mut self, id: CommandId, scope: ScopeId, kind: PendingKind) {
+    fn opened(&mut self, id: CommandId, reach: CancelReach, kind: PendingKind) {
         self.next_id += 1;
         self.pending += 1;
         if let PendingKind::Timer(timer) = &kind {
             self.timers.insert((timer.fire_at, id));
         }
-        self.commands.insert(id, CommandState::Pending { scope, kind });
+        self.commands.insert(id, CommandState::Pending { reach, kind });
     }
 
     /// A pending command has ended, in whatever way.

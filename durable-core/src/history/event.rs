@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, TimeoutKind};
 use crate::id::{BuildId, CommandId, CommandKey, EventId, IdSeed, QueueName, RunId, WorkflowId};
 use crate::limits::START_TO_CLOSE_DEFAULT;
-use crate::payload::Payload;
+use crate::payload::{DataError, Payload};
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 
@@ -116,8 +116,8 @@ pub enum Marker {
         name: String,
         /// Its structural key.
         key: CommandKey,
-        /// What the closure returned.
-        value: Payload,
+        /// What the closure returned, as the code saw it: its value, or why it was refused.
+        value: Result<Payload, DataError>,
     },
 }
 

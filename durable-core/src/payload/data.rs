@@ -1,8 +1,8 @@
 //! What may travel through history: [`DurableData`], and its JSON encoding.
 
 use bytes::Bytes;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::{Encoding, Payload};
 use crate::limits::PAYLOAD_MAX_BYTES;
@@ -23,7 +23,7 @@ pub trait DurableData: Serialize + DeserializeOwned + 'static {}
 impl<T: Serialize + DeserializeOwned + 'static> DurableData for T {}
 
 /// A value that could not be encoded, decoded, or is too large.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// serde refused to write the value.

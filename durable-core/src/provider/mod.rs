@@ -8,6 +8,7 @@
 //! (G7); tests pass a virtual one. Durations become due times by that clock.
 
 mod activity_queue;
+pub mod check;
 mod error;
 mod inbox;
 mod inspect;

@@ -126,7 +126,7 @@ impl<A: Activity> ActivityFuture<A> {
             }
         };
         let request = ActivityRequest {
-            scope: run.scope(),
+            reach: run.reach(),
             key: call.key,
             activity_type: A::NAME.to_owned(),
             input_hash: keyed_hash(run.seed, &input),

@@ -9,10 +9,10 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::future::{Block, DurableFuture};
-use super::run::RunCell;
+use super::run::{RunCell, set_reach};
 use super::spawn::{TaskHandle, spawn};
 use super::timer::{Sleep, SleepState};
-use crate::engine::Halted;
+use crate::engine::{CancelReach, Halted};
 use crate::id::{RunId, WorkflowId};
 use crate::limits::TIMER_MAX;
 use crate::payload::{DataError, DurableData, decode, derive, encode};
@@ -74,7 +74,7 @@ impl WorkflowContext {
     /// Whether the run was asked to cancel and this place is not shielded from it.
     pub fn is_cancelled(&self) -> bool {
         let run = self.run();
-        run.engine.borrow().is_cancelled(run.scope())
+        run.engine.borrow().is_cancelled(run.reach())
     }
 
     /// A durable timer: waits `duration` from [`now`](Self::now), across crashes and deploys.
@@ -127,7 +127,7 @@ impl WorkflowContext {
         let what = format!("the value of side effect `{name}`");
         let recalled = run.engine.borrow_mut().recall_side_effect(name, &key);
         match recalled {
-            Ok(Some(payload)) => match decode(&what, &payload) {
+            Ok(Some(recorded)) => match decode(&what, &recorded?) {
                 Ok(value) => Ok(value),
                 Err(error) => {
                     run.engine.borrow_mut().halt_undecodable(error.to_string());
@@ -135,12 +135,13 @@ impl WorkflowContext {
                 }
             },
             Ok(None) => {
-                let payload = encode(&what, &f())?;
-                // The code goes on with what replay will read, so that both see the same value.
-                let value = decode(&what, &payload)?;
-                let recorded = run.engine.borrow_mut().record_side_effect(name, key, payload);
+                let encoded = encode(&what, &f());
+                // The code goes on with what replay will read, a refusal included: both see the same.
+                let seen = encoded.clone().and_then(|payload| decode(&what, &payload));
+                let value = seen.as_ref().map_err(Clone::clone).and(encoded);
+                let recorded = run.engine.borrow_mut().record_side_effect(name, key, value);
                 match recorded {
-                    Ok(()) => Ok(value),
+                    Ok(()) => seen,
                     Err(Halted) => resume_unwind(Box::new(HaltedCode)),
                 }
             }
@@ -186,8 +187,7 @@ impl WorkflowContext {
         F: IntoFuture,
         F::IntoFuture: DurableFuture,
     {
-        let run = self.run();
-        let scope = run.engine.borrow_mut().open_shield(run.scope());
+        let scope = self.run().open_scope("shield");
         Shield(Block::in_scope(Some(scope), future.into_future()))
     }
 }
@@ -201,6 +201,7 @@ impl<F: Future> Future for Shield<F> {
     type Output = F::Output;
 
     fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let _reach = set_reach(CancelReach::Shielded);
         Pin::new(&mut self.0).poll(cx)
     }
 }

@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, Wake, Waker};
 
 use super::poll::RunIdentity;
-use crate::engine::{Engine, ScopeId};
+use crate::engine::{CancelReach, Engine, ScopeId};
 use crate::id::{CommandId, CommandKey, IdSeed};
 
 thread_local! {
@@ -55,6 +55,7 @@ struct Task {
     /// Taken out while it is polled.
     future: Option<TaskFuture>,
     scope: ScopeId,
+    reach: CancelReach,
     waker: Arc<TaskWaker>,
 }
 
@@ -65,6 +66,7 @@ pub(crate) struct RunCell {
     pub(super) seed: IdSeed,
     wakers: RefCell<HashMap<CommandId, Waker>>,
     scope: Cell<ScopeId>,
+    reach: Cell<CancelReach>,
     tasks: RefCell<BTreeMap<u64, Task>>,
     next_task: Cell<u64>,
     ready: Arc<ReadyQueue>,
@@ -95,6 +97,26 @@ pub(super) fn enter(scope: Option<ScopeId>) -> Entered {
     }))
 }
 
+/// Restores whether cancel requests reach the code.
+pub(super) struct Reach(Option<(Rc<RunCell>, CancelReach)>);
+
+impl Drop for Reach {
+    fn drop(&mut self) {
+        if let Some((run, before)) = self.0.take() {
+            run.reach.set(before);
+        }
+    }
+}
+
+/// Sets whether cancel requests reach what is polled until the guard drops. Not a scope: an `async` block
+/// keeps the scope in which it was made, but is shielded where it is polled.
+pub(super) fn set_reach(reach: CancelReach) -> Reach {
+    Reach(RunCell::current().map(|run| {
+        let before = run.reach.replace(reach);
+        (run, before)
+    }))
+}
+
 /// Restores the run that was current on this thread before.
 struct CurrentGuard(Option<Weak<RunCell>>);
 
@@ -112,6 +134,7 @@ impl RunCell {
             seed,
             wakers: RefCell::default(),
             scope: Cell::new(ScopeId::ROOT),
+            reach: Cell::new(CancelReach::Reached),
             tasks: RefCell::default(),
             next_task: Cell::new(0),
             ready: Arc::default(),
@@ -125,6 +148,10 @@ impl RunCell {
 
     pub(super) fn scope(&self) -> ScopeId {
         self.scope.get()
+    }
+
+    pub(super) fn reach(&self) -> CancelReach {
+        self.reach.get()
     }
 
     pub(super) fn open_scope(&self, name: &str) -> ScopeId {
@@ -157,7 +184,7 @@ impl RunCell {
         self.next_task.set(id + 1);
         let waker =
             Arc::new(TaskWaker { task: id, queued: AtomicBool::new(false), queue: Arc::clone(&self.ready) });
-        self.tasks.borrow_mut().insert(id, Task { future: Some(future), scope, waker });
+        self.tasks.borrow_mut().insert(id, Task { future: Some(future), scope, reach: self.reach(), waker });
         self.poll_task(id);
         id
     }
@@ -177,14 +204,15 @@ impl RunCell {
     }
 
     fn poll_task(self: &Rc<Self>, id: u64) {
-        let Some((mut future, scope, waker)) = self.tasks.borrow_mut().get_mut(&id).and_then(|task| {
+        let Some((mut future, scope, reach, waker)) = self.tasks.borrow_mut().get_mut(&id).and_then(|task| {
             task.waker.queued.store(false, Ordering::Release);
-            Some((task.future.take()?, task.scope, Arc::clone(&task.waker)))
+            Some((task.future.take()?, task.scope, task.reach, Arc::clone(&task.waker)))
         }) else {
             return;
         };
         let _current = CurrentGuard(CURRENT.replace(Some(Rc::downgrade(self))));
         let _entered = enter(Some(scope));
+        let _reach = set_reach(reach);
         let waker = Waker::from(waker);
         let polled = future.as_mut().poll(&mut Context::from_waker(&waker));
         if polled == Poll::Pending

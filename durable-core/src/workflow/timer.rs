@@ -38,7 +38,7 @@ impl Future for Sleep {
         let Some(run) = this.run.upgrade() else { return Poll::Pending };
         match std::mem::replace(&mut this.state, SleepState::Finished) {
             SleepState::Built { key, location } => {
-                let issued = run.engine.borrow_mut().start_timer(run.scope(), key, this.duration, location);
+                let issued = run.engine.borrow_mut().start_timer(run.reach(), key, this.duration, location);
                 match issued {
                     Ok(Some(id)) => {
                         run.wait(id, cx.waker());

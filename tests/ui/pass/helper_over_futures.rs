@@ -25,7 +25,7 @@ async fn twice<F: DurableFuture<Output = bool>>(make: impl Fn(u32) -> F) -> bool
 
 #[durable::workflow]
 async fn both(ctx: &WorkflowContext) -> Result<bool, String> {
-    let found = first_ok(step(ctx, 1), step(ctx, 2)).await.is_ok();
+    let found = first_ok(step(ctx, 1).into_future(), step(ctx, 2).into_future()).await.is_ok();
     Ok(found && twice(|n| async move { step(ctx, n).await.is_ok() }).await)
 }
 

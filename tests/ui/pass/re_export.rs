@@ -23,7 +23,7 @@ use shop::{pack, send};
 
 #[durable::workflow]
 async fn order(ctx: &WorkflowContext) -> Result<bool, String> {
-    Ok(pack(ctx, 1).await.is_ok() && send(ctx, 2).await.is_ok())
+    Ok(pack(ctx, 1).await.is_ok() && send(ctx, 2).into_input() == 2)
 }
 
 fn registered<W: Workflow>() -> &'static str {

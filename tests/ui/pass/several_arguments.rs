@@ -14,17 +14,17 @@ async fn ping(_: &ActivityContext) -> Result<(), String> {
 
 #[durable::workflow]
 async fn checkout(ctx: &WorkflowContext, order: String, cents: u64, gift: bool) -> Result<u64, String> {
-    ping(ctx).await?;
+    ping(ctx).await.map_err(|error| error.to_string())?;
     if gift {
         return Ok(0);
     }
-    let charged = charge_card(ctx, order.clone(), cents).await?;
+    let charged = charge_card(ctx, order.clone(), cents).await.map_err(|error| error.to_string())?;
     Ok(charged + 1)
 }
 
 #[durable::workflow]
 async fn parent(ctx: &WorkflowContext, order: String) -> Result<u64, String> {
-    checkout(ctx, order, 5, false).await
+    Ok(checkout(ctx, order, 5, false).into_input().1)
 }
 
 fn main() {

@@ -49,7 +49,7 @@ fn rows(text: &str) -> Vec<Row> {
             line.trim().strip_prefix('|')?.strip_suffix('|')?.split('|').map(str::trim).collect();
         let number = cells.first()?.strip_prefix('G')?.parse().ok()?;
         let pending =
-            cells.last().is_some_and(|last| (2..=9).any(|step| last.contains(&format!("step {step}"))));
+            cells.last().is_some_and(|last| (1..=9).any(|step| last.contains(&format!("step {step}"))));
         Some(Row { number, line: index + 1, pending })
     });
     parsed.collect()

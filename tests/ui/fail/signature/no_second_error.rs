@@ -12,7 +12,7 @@ fn child(ctx: &WorkflowContext, order: String) -> Result<bool, String> {
 
 #[durable::workflow]
 async fn parent(ctx: &WorkflowContext) -> Result<u64, String> {
-    let fine = child(ctx, "order".to_owned()).await.unwrap_or(false);
+    let fine = !child(ctx, "order".to_owned()).into_input().is_empty();
     let charged: u64 = charge(ctx, "order", u64::from(fine)).await.map_err(|_| String::new())?;
     Ok(charged)
 }
