@@ -3,9 +3,9 @@
 use std::fmt;
 use std::marker::PhantomData;
 
+use super::Client;
 use super::error::{ClientError, RunError, corrupt};
 use super::outcome::RunOutcome;
-use super::Client;
 use crate::history::{Failure, FailureKind};
 use crate::id::{InstanceId, RequestId, RunId, WorkflowId};
 use crate::limits::POLL_INTERVAL;
@@ -79,7 +79,8 @@ impl<W: Workflow> WorkflowHandle<W> {
             request_id: RequestId::fresh(),
             now: inner.clock.database_override(),
         };
-        let sent = self.client.again("cancel_request", || inner.provider.cancel_request(request.clone())).await?;
+        let sent =
+            self.client.again("cancel_request", || inner.provider.cancel_request(request.clone())).await?;
         inner.wakeups.wake_pollers();
         Ok(sent)
     }
@@ -93,7 +94,8 @@ impl<W: Workflow> WorkflowHandle<W> {
             tokio::pin!(closed);
             // Before the look, so that a close after it is not missed.
             closed.as_mut().enable();
-            let view = self.client.again("instance_view", || inner.provider.instance_view(self.instance)).await?;
+            let view =
+                self.client.again("instance_view", || inner.provider.instance_view(self.instance)).await?;
             let view = view.ok_or_else(|| corrupt(format!("workflow `{}` is gone", self.workflow_id)))?;
             if view.status == Status::DeadLettered {
                 let reason = view.dead_letter_reason.unwrap_or_else(|| "no reason is stored".to_owned());
@@ -111,8 +113,9 @@ impl<W: Workflow> WorkflowHandle<W> {
 
     fn read(&self, view: &InstanceView) -> Result<W::Output, RunError<W::Error>> {
         let Some(bytes) = &view.outcome else { return Err(RunError::Ended { status: view.status }) };
-        let outcome = serde_json::from_slice(bytes)
-            .map_err(|error| corrupt(format!("the outcome of `{}` cannot be read: {error}", self.workflow_id)))?;
+        let outcome = serde_json::from_slice(bytes).map_err(|error| {
+            corrupt(format!("the outcome of `{}` cannot be read: {error}", self.workflow_id))
+        })?;
         match outcome {
             RunOutcome::Completed(result) => {
                 Ok(decode(&format!("the result of workflow `{}`", self.workflow_id), &result)?)

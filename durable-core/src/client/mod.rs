@@ -32,6 +32,7 @@ impl Client {
     }
 
     /// Starts workflow `W` under a workflow id. Nothing happens until the call is awaited.
+    #[expect(clippy::needless_pass_by_value, reason = "starting hands the arguments over")]
     pub fn start<W: Workflow>(&self, workflow_id: impl Into<String>, input: W::Input) -> StartCall<W> {
         StartCall::new(self.clone(), workflow_id.into(), W::encode(&input))
     }
@@ -41,7 +42,10 @@ impl Client {
     /// # Errors
     ///
     /// `NotFound`; `WrongType` if it is another workflow.
-    pub async fn handle<W: Workflow>(&self, workflow_id: impl Into<String>) -> Result<WorkflowHandle<W>, ClientError> {
+    pub async fn handle<W: Workflow>(
+        &self,
+        workflow_id: impl Into<String>,
+    ) -> Result<WorkflowHandle<W>, ClientError> {
         let id = WorkflowId::new(workflow_id)?;
         let view = self.again("instance_find", || self.inner.provider.instance_find(&id)).await?;
         let view = view.ok_or_else(|| ClientError::NotFound { workflow_id: id.clone() })?;
@@ -60,7 +64,9 @@ impl Client {
         let mut tries = 1;
         loop {
             match call().await {
-                Err(error) if error.kind().is_transient() && tries < TRIES => self.back_off(what, tries, &error).await,
+                Err(error) if error.kind().is_transient() && tries < TRIES => {
+                    self.back_off(what, tries, &error).await
+                }
                 answer => return answer,
             }
             tries += 1;

@@ -34,12 +34,18 @@ impl Task {
             key: activity.key.0.clone(),
             input: activity.input.clone(),
             options: activity.options,
-            idempotency_key: bytes[..16].iter().map(|byte| format!("{byte:02x}")).collect(),
+            idempotency_key: hex(&bytes[..16]),
             jitter: u64::from_be_bytes([
                 jitter[0], jitter[1], jitter[2], jitter[3], jitter[4], jitter[5], jitter[6], jitter[7],
             ]),
         }
     }
+}
+
+/// Bytes as hexadecimal digits.
+pub(super) fn hex(bytes: &[u8]) -> String {
+    let digit = |nibble: u8| char::from(b"0123456789abcdef"[usize::from(nibble)]);
+    bytes.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]).collect()
 }
 
 /// One attempt to be made.
@@ -154,7 +160,9 @@ pub(super) fn schedule_to_close() -> AttemptEnd {
 
 /// The end of an activity whose last allowed attempt died with its process.
 pub(super) fn lost(command: CommandId, attempts: u32, lost: u32) -> EventKind {
-    let text = format!("the process died during attempt {attempts} ({lost} attempts were lost so), no further one is allowed");
+    let text = format!(
+        "the process died during attempt {attempts} ({lost} attempts were lost so), no further one is allowed"
+    );
     let failure = Failure::new(FailureKind::Lost, text).terminal();
     EventKind::ActivityTaskFailed { id: command, attempt: attempts, failure }
 }

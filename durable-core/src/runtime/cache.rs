@@ -25,7 +25,12 @@ impl Cache {
     }
 
     /// Takes the run out if it is the one wanted and knows exactly the events that were committed.
-    pub(super) fn take(&mut self, instance: InstanceId, run_id: RunId, next_event: EventId) -> Option<LiveRun> {
+    pub(super) fn take(
+        &mut self,
+        instance: InstanceId,
+        run_id: RunId,
+        next_event: EventId,
+    ) -> Option<LiveRun> {
         let cached = self.runs.remove(&instance)?;
         self.order.remove(&cached.used);
         (cached.run_id == run_id && cached.live.next_event() == next_event).then_some(cached.live)

@@ -41,7 +41,9 @@ async fn flush(shared: &Shared, commits: Vec<RunCommit>) -> Answered {
     while let Some(mut part) = parts.pop() {
         match write(shared, &part).await {
             Ok(answers) => answered.extend(part.into_iter().zip(answers)),
-            Err(error) if part.len() == 1 => answered.extend(part.into_iter().map(|commit| (commit, Err(error.clone())))),
+            Err(error) if part.len() == 1 => {
+                answered.extend(part.into_iter().map(|commit| (commit, Err(error.clone()))))
+            }
             Err(error) => {
                 tracing::debug!(commits = part.len(), %error, "a flush failed, writing its halves");
                 let half = part.split_off(part.len() / 2);

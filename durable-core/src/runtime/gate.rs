@@ -41,7 +41,11 @@ impl Gate {
     pub(super) async fn enter(&self, suspect: bool) -> Pass {
         let lock = Arc::clone(&self.lock);
         let pass = async move {
-            if suspect { Pass::Alone(lock.write_owned().await) } else { Pass::Shared(lock.read_owned().await) }
+            if suspect {
+                Pass::Alone(lock.write_owned().await)
+            } else {
+                Pass::Shared(lock.read_owned().await)
+            }
         };
         tokio::select! {
             biased;

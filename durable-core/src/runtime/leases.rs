@@ -32,12 +32,12 @@ pub(super) async fn run(shared: Arc<Shared>, owner: UnboundedSender<Message>, ro
 }
 
 async fn owned(owner: &UnboundedSender<Message>) -> Vec<(InstanceId, Epoch)> {
-    let (answer, owned) = oneshot::channel();
-    if owner.send(Message::Owned(answer)).is_err() {
+    let (sender, answer) = oneshot::channel();
+    if owner.send(Message::Owned(sender)).is_err() {
         return Vec::new();
     }
     // The owner has ended: it owns nothing.
-    owned.await.unwrap_or_default()
+    answer.await.unwrap_or_default()
 }
 
 async fn renew(
@@ -65,7 +65,8 @@ async fn renew(
     if !lost.is_empty() && owner.send(Message::Lost(lost)).is_err() {
         tracing::debug!("leases were lost after the owner had ended");
     }
-    let lost: Vec<_> = activities.into_iter().filter(|(row, _)| state.lost_activities.contains(row)).collect();
+    let lost: Vec<_> =
+        activities.into_iter().filter(|(row, _)| state.lost_activities.contains(row)).collect();
     rows.lost(&lost);
     Ok(())
 }

@@ -24,8 +24,8 @@ mod start;
 mod threads;
 mod worker;
 
-pub(crate) use self::durable::Inner;
 pub use self::durable::Durable;
+pub(crate) use self::durable::Inner;
 pub use self::registry::DuplicateName;
 pub use self::start::StartError;
 pub use self::worker::{Worker, WorkerBuilder};

@@ -60,6 +60,7 @@ pub(super) struct FailedTask {
 }
 
 /// One owned run.
+#[expect(clippy::struct_excessive_bools, reason = "independent facts, each with one reader")]
 pub(super) struct OwnedRun {
     pub(super) instance: InstanceId,
     pub(super) epoch: Epoch,
@@ -215,7 +216,12 @@ impl Ownership {
     }
 
     /// Changes a run, if it is still owned under that epoch, and does what is next for it.
-    pub(super) fn with(&mut self, instance: InstanceId, epoch: Epoch, change: impl FnOnce(&mut Self, &mut OwnedRun)) {
+    pub(super) fn with(
+        &mut self,
+        instance: InstanceId,
+        epoch: Epoch,
+        change: impl FnOnce(&mut Self, &mut OwnedRun),
+    ) {
         let Some(mut run) = self.runs.remove(&instance) else { return };
         if run.epoch == epoch {
             change(self, &mut run);

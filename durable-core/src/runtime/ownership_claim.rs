@@ -72,7 +72,12 @@ impl Ownership {
         });
     }
 
-    pub(super) fn history(&mut self, instance: InstanceId, epoch: Epoch, events: Result<Vec<Event>, HistoryFault>) {
+    pub(super) fn history(
+        &mut self,
+        instance: InstanceId,
+        epoch: Epoch,
+        events: Result<Vec<Event>, HistoryFault>,
+    ) {
         if let Err(HistoryFault::Refused(reason)) = &events {
             if self.runs.get(&instance).is_some_and(|run| run.epoch == epoch) {
                 self.forget(instance, reason);
@@ -134,7 +139,8 @@ async fn read(shared: &Shared, run_id: RunId, next: EventId) -> Result<Vec<Event
         match shared.provider.history_read(params).await {
             Ok(page) => {
                 for row in &page.rows {
-                    events.extend(decode_batch(row).map_err(|error| HistoryFault::Corrupt(error.to_string()))?);
+                    events
+                        .extend(decode_batch(row).map_err(|error| HistoryFault::Corrupt(error.to_string()))?);
                 }
                 from = page.next;
             }
@@ -152,7 +158,9 @@ async fn read(shared: &Shared, run_id: RunId, next: EventId) -> Result<Vec<Event
     }
     let found = events.last().map_or(EventId::FIRST, |event: &Event| event.id.next());
     if found != next {
-        let reason = format!("the history ends before event {found}, the run's next event is {next}; restore the missing rows");
+        let reason = format!(
+            "the history ends before event {found}, the run's next event is {next}; restore the missing rows"
+        );
         return Err(HistoryFault::Corrupt(reason));
     }
     Ok(events)
@@ -171,7 +179,8 @@ impl OwnedRun {
             // Whatever blocked it is gone.
             self.blocked_attempts = 0;
         }
-        let told: Vec<CommandId> = self.inbox.iter().filter_map(|message| outcome_id(message.kind, &message.body)).collect();
+        let told: Vec<CommandId> =
+            self.inbox.iter().filter_map(|message| outcome_id(message.kind, &message.body)).collect();
         for open in loaded.open {
             if self.rows.contains(&open.id) || told.contains(&open.id) {
                 continue;

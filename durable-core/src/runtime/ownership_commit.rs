@@ -78,7 +78,9 @@ impl Ownership {
         }
         let mut start = Vec::new();
         for open in std::mem::take(&mut parts.scheduled) {
-            if open.placement == Placement::Local && self.shared.registry.activity(&open.activity_type).is_some() {
+            if open.placement == Placement::Local
+                && self.shared.registry.activity(&open.activity_type).is_some()
+            {
                 start.push(open);
             } else {
                 run.make_row(&open, 0, 0, None, None);
@@ -124,9 +126,8 @@ impl Ownership {
             Some(failed) if !failed.stored => {
                 BlockChange::Set { reason: failed.reason.clone(), build: self.shared.build.clone() }
             }
-            Some(_) => BlockChange::Keep,
             None if run.clear_block && run.blocked_attempts == 0 => BlockChange::Clear,
-            None => BlockChange::Keep,
+            _ => BlockChange::Keep,
         }
     }
 
@@ -156,7 +157,12 @@ impl Ownership {
     }
 
     /// The committer has answered. Only a proven commit has effects.
-    pub(super) fn committed(&mut self, instance: InstanceId, epoch: Epoch, answer: ProviderResult<CommitReceipt>) {
+    pub(super) fn committed(
+        &mut self,
+        instance: InstanceId,
+        epoch: Epoch,
+        answer: ProviderResult<CommitReceipt>,
+    ) {
         let receipt = match answer {
             Ok(receipt) => receipt,
             Err(error) => {
@@ -223,7 +229,9 @@ fn close(event: &EventKind) -> Result<Disposition, String> {
         EventKind::WorkflowExecutionCompleted { result, .. } => {
             (Status::Completed, RunOutcome::Completed(result.clone()))
         }
-        EventKind::WorkflowExecutionFailed { failure } => (Status::Failed, RunOutcome::Failed(failure.clone())),
+        EventKind::WorkflowExecutionFailed { failure } => {
+            (Status::Failed, RunOutcome::Failed(failure.clone()))
+        }
         EventKind::WorkflowExecutionCanceled { failure } => {
             (Status::Canceled, RunOutcome::Canceled(failure.clone()))
         }
@@ -252,7 +260,9 @@ impl OwnedRun {
         });
         let task = match encoded(&task) {
             Ok(task) => task,
-            Err(reason) => return self.fail(format!("activity {} cannot be encoded: {reason}", open.key), true),
+            Err(reason) => {
+                return self.fail(format!("activity {} cannot be encoded: {reason}", open.key), true);
+            }
         };
         self.rows.insert(open.id);
         self.new_rows.push(crate::provider::NewActivityRow {

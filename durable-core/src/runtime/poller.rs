@@ -82,7 +82,11 @@ impl Poller {
         let sweep = SweepParams { limit: SWEEP_MAX, now: shared.now_override() };
         if hint.expired {
             let report = shared.provider.lease_reap(sweep).await?;
-            tracing::info!(instances = report.instances, activities = report.activities, "freed expired claims");
+            tracing::info!(
+                instances = report.instances,
+                activities = report.activities,
+                "freed expired claims"
+            );
             runs |= report.instances > 0;
             activities |= report.activities > 0;
         }
@@ -138,7 +142,9 @@ impl Poller {
     async fn claim_rows(&self, types: Vec<String>) -> ProviderResult<bool> {
         let shared = &self.shared;
         let slots: Vec<OwnedSemaphorePermit> =
-            std::iter::from_fn(|| Arc::clone(&shared.slots).try_acquire_owned().ok()).take(ROWS_MAX).collect();
+            std::iter::from_fn(|| Arc::clone(&shared.slots).try_acquire_owned().ok())
+                .take(ROWS_MAX)
+                .collect();
         if slots.is_empty() || shared.draining.is_cancelled() {
             return Ok(false);
         }

@@ -9,7 +9,9 @@ use crate::workflow::WorkflowEntry;
 
 /// Two things were registered under one name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{what} `{name}` is registered twice with this worker; give one of them another name with `name = \"…\"`")]
+#[error(
+    "{what} `{name}` is registered twice with this worker; give one of them another name with `name = \"…\"`"
+)]
 pub struct DuplicateName {
     /// `workflow` or `activity`.
     pub what: &'static str,

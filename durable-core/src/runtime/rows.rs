@@ -16,7 +16,9 @@ use super::shared::Shared;
 use crate::history::{EventKind, Failure, FailureKind};
 use crate::id::ActivityRowId;
 use crate::limits::{LOST_ATTEMPTS_MAX, LOST_BEFORE_ISOLATION};
-use crate::provider::{ActivityOutcome, ActivityRetry, ClaimedActivity, ErrorKind, ProviderError, ProviderResult};
+use crate::provider::{
+    ActivityOutcome, ActivityRetry, ClaimedActivity, ErrorKind, ProviderError, ProviderResult,
+};
 
 /// The rows that this worker holds.
 pub(super) struct Rows {
@@ -142,7 +144,13 @@ impl Rows {
         }
     }
 
-    async fn give_back(&self, row: &ClaimedActivity, attempts: u32, failure: Option<Failure>, delay: Duration) {
+    async fn give_back(
+        &self,
+        row: &ClaimedActivity,
+        attempts: u32,
+        failure: Option<Failure>,
+        delay: Duration,
+    ) {
         let last_failure = match failure.map(|failure| serde_json::to_vec(&failure)).transpose() {
             Ok(bytes) => bytes.map(Bytes::from),
             Err(error) => {

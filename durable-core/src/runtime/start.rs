@@ -7,6 +7,7 @@ use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio_util::sync::CancellationToken;
 
+use super::attempts::hex;
 use super::message::Message;
 use super::ownership::Ownership;
 use super::poller::Poller;
@@ -61,8 +62,7 @@ fn default_build() -> Result<BuildId, StartError> {
         }
     })
     .map_err(StartError::Build)?;
-    let text: String = hash.finalize()[..8].iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(BuildId::new(text)?)
+    Ok(BuildId::new(hex(&hash.finalize()[..8]))?)
 }
 
 /// Registers the worker and starts its tasks.

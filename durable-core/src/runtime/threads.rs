@@ -41,6 +41,7 @@ enum Order {
 }
 
 /// What a thread answers.
+#[expect(clippy::large_enum_variant, reason = "moved twice, and the large variant is the usual one")]
 pub(super) enum Answer {
     /// The run is not in the cache (any more).
     NeedHistory,
