@@ -2,6 +2,7 @@
 //! that storage providers implement. It knows no database. Applications use the facade crate `durable`.
 
 pub mod activity;
+pub mod client;
 pub mod engine;
 pub mod history;
 pub mod id;
@@ -11,5 +12,6 @@ pub mod payload;
 pub mod private;
 pub mod provider;
 pub mod retry;
+pub mod runtime;
 pub mod time;
 pub mod workflow;

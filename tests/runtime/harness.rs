@@ -1,0 +1,59 @@
+//! A database in a temporary directory, and handles on it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use durable_core::provider::Schema;
+use durable_core::runtime::Durable;
+use durable_core::time::{Clock, SystemClock};
+use durable_sqlite::SqliteProvider;
+
+pub(crate) struct Fixture {
+    pub(crate) durable: Durable,
+    pub(crate) clock: Arc<SystemClock>,
+    _dir: tempfile::TempDir,
+}
+
+impl Fixture {
+    pub(crate) async fn new() -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", dir.path().join("test.db").display());
+        let provider = SqliteProvider::connect(&url).await.unwrap();
+        provider.migrate().await.unwrap();
+        let clock = Arc::new(SystemClock::new());
+        let durable = Durable::new(Arc::new(provider), Arc::<SystemClock>::clone(&clock));
+        Self { durable, clock, _dir: dir }
+    }
+
+    /// Waits until `done`, for at most 20 s.
+    pub(crate) async fn until<F: Future<Output = bool>>(&self, what: &str, done: impl Fn() -> F) {
+        let end = self.clock.elapsed() + Duration::from_secs(20);
+        while !done().await {
+            assert!(self.clock.elapsed() < end, "{what} did not happen");
+            self.clock.sleep_until(self.clock.elapsed() + Duration::from_millis(5)).await;
+        }
+    }
+
+    /// Fails instead of hanging.
+    pub(crate) async fn soon<T>(&self, what: impl Future<Output = T>) -> T {
+        tokio::select! {
+            value = what => value,
+            () = self.clock.sleep_until(self.clock.elapsed() + Duration::from_secs(20)) => panic!("took over 20 s"),
+        }
+    }
+}
+
+/// Worker state that counts calls.
+#[derive(Debug, Default, Clone)]
+pub(crate) struct Calls(pub(crate) Arc<AtomicU32>);
+
+impl Calls {
+    pub(crate) fn add(&self) -> u32 {
+        self.0.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    pub(crate) fn get(&self) -> u32 {
+        self.0.load(Ordering::SeqCst)
+    }
+}

@@ -1,0 +1,5 @@
+//! Workers and clients on SQLite, from the start of a run to its result.
+
+mod crash;
+mod harness;
+mod steps;
