@@ -61,7 +61,14 @@ impl AttemptLog {
     }
 
     /// Records that it is over.
-    pub(crate) fn end(&self, workflow: &str, activity: &str, key: &str, nonce: u64, end: End) -> io::Result<()> {
+    pub(crate) fn end(
+        &self,
+        workflow: &str,
+        activity: &str,
+        key: &str,
+        nonce: u64,
+        end: End,
+    ) -> io::Result<()> {
         self.line(&format!("end {workflow} {activity} {key} {nonce} {}\n", end.word()))
     }
 
@@ -111,8 +118,9 @@ pub(crate) fn new_file(dir: &Path, known: &[PathBuf]) -> io::Result<Option<PathB
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Attempt>> {
     let bytes = std::fs::read(path)?;
     let whole = bytes.iter().rposition(|b| *b == b'\n').map_or(0, |last| last + 1);
-    parse(&String::from_utf8_lossy(&bytes[..whole]))
-        .map_err(|line| io::Error::new(ErrorKind::InvalidData, format!("{}: cannot read `{line}`", path.display())))
+    parse(&String::from_utf8_lossy(&bytes[..whole])).map_err(|line| {
+        io::Error::new(ErrorKind::InvalidData, format!("{}: cannot read `{line}`", path.display()))
+    })
 }
 
 /// Keys of all activities in these logs that have their answer.

@@ -14,8 +14,9 @@ impl Dice {
     /// The stream for one subject, for example the second call for one order, whatever came before it.
     pub(crate) fn about(seed: u64, subject: &str) -> Self {
         // FNV-1a.
-        let hash =
-            subject.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
+        let hash = subject
+            .bytes()
+            .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
         Self(seed ^ hash)
     }
 
@@ -41,7 +42,10 @@ impl Dice {
 }
 
 /// What a call to somebody else's service takes: 20 to 60 ms.
-#[expect(clippy::disallowed_methods, reason = "stands for a real service, whose answer no test clock can hurry")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "stands for a real service, whose answer no test clock can hurry"
+)]
 pub(crate) async fn network_delay(dice: &mut Dice) {
     tokio::time::sleep(Duration::from_millis(20 + dice.below(41))).await;
 }

@@ -167,7 +167,9 @@ fn answer(call: &Call) -> Result<ChargeId, LedgerError> {
 pub(crate) fn read(path: &Path) -> io::Result<Vec<Call>> {
     let bytes = std::fs::read(path)?;
     String::from_utf8_lossy(whole_lines(&bytes))
-        .lines().map(|line| serde_json::from_str(line).map_err(io::Error::from)).collect()
+        .lines()
+        .map(|line| serde_json::from_str(line).map_err(io::Error::from))
+        .collect()
 }
 
 fn whole_lines(bytes: &[u8]) -> &[u8] {
@@ -214,6 +216,8 @@ mod tests {
         let calls = read(&path).unwrap();
         let count = |outcome| calls.iter().filter(|c| c.outcome == outcome).count();
         assert_eq!(count(Outcome::Charged), 1);
-        assert!(count(Outcome::FailedBefore) > 0 && calls.iter().any(|c| c.answer_lost && c.charge.is_some()));
+        assert!(
+            count(Outcome::FailedBefore) > 0 && calls.iter().any(|c| c.answer_lost && c.charge.is_some())
+        );
     }
 }

@@ -167,7 +167,11 @@ fn csv_error(path: &Path, error: &csv::Error) -> anyhow::Error {
 fn text(row: &StringRecord, index: usize, column: &str, max_bytes: usize) -> Result<String> {
     let value = row.get(index).unwrap_or_default();
     ensure!(!value.is_empty(), "{column} is empty");
-    ensure!(value.len() <= max_bytes, "{column} is {} bytes long, at most {max_bytes} are allowed", value.len());
+    ensure!(
+        value.len() <= max_bytes,
+        "{column} is {} bytes long, at most {max_bytes} are allowed",
+        value.len()
+    );
     Ok(value.to_owned())
 }
 
@@ -205,21 +209,45 @@ mod tests {
     fn bad_rows_are_named_by_line_and_cause() {
         let rows = |rows: &str| outcome(&format!("{HEADER}{GOOD}{rows}"));
         assert_eq!(rows(""), "1 orders");
-        assert_eq!(rows("2,Ann,a@x,MUG,x,5,424242424242\n"), "orders.csv, line 3: quantity is `x`, not a whole number from 1 to 10000");
-        assert_eq!(rows("2,\"A\nB\",a@x,MUG,1,5,424242424242\n3,C,c@x,MUG,1,-5,424242424242\n"), "orders.csv, line 5: unit_cents is `-5`, not a whole number from 1 to 100000000");
+        assert_eq!(
+            rows("2,Ann,a@x,MUG,x,5,424242424242\n"),
+            "orders.csv, line 3: quantity is `x`, not a whole number from 1 to 10000"
+        );
+        assert_eq!(
+            rows("2,\"A\nB\",a@x,MUG,1,5,424242424242\n3,C,c@x,MUG,1,-5,424242424242\n"),
+            "orders.csv, line 5: unit_cents is `-5`, not a whole number from 1 to 100000000"
+        );
         assert_eq!(rows("2,Ann\n"), "orders.csv, line 3: 2 fields where 7 are expected");
         assert_eq!(rows(GOOD), "orders.csv, line 3: order id `1` was already used in line 2");
-        assert_eq!(rows("2,Ann,a@x,CUP,1,5,424242424242\n"), "orders.csv, line 3: the stock file knows no SKU `CUP`");
-        assert_eq!(rows("../2,Ann,a@x,MUG,1,5,424242424242\n"), "orders.csv, line 3: id `../2` may hold only letters, digits, `-` and `_`");
+        assert_eq!(
+            rows("2,Ann,a@x,CUP,1,5,424242424242\n"),
+            "orders.csv, line 3: the stock file knows no SKU `CUP`"
+        );
+        assert_eq!(
+            rows("../2,Ann,a@x,MUG,1,5,424242424242\n"),
+            "orders.csv, line 3: id `../2` may hold only letters, digits, `-` and `_`"
+        );
         assert_eq!(rows("2,,a@x,MUG,1,5,424242424242\n"), "orders.csv, line 3: customer is empty");
-        assert_eq!(rows("2,Ann,a@x,MUG,1,5,4242-4242-4242\n"), "orders.csv, line 3: card must be 12 to 19 digits");
-        assert!(rows("2,Ann,a@x,MUG,4,5,424242424242\n").starts_with("SKU `MUG`: the orders that could be met ask for 6"));
+        assert_eq!(
+            rows("2,Ann,a@x,MUG,1,5,4242-4242-4242\n"),
+            "orders.csv, line 3: card must be 12 to 19 digits"
+        );
+        assert!(
+            rows("2,Ann,a@x,MUG,4,5,424242424242\n")
+                .starts_with("SKU `MUG`: the orders that could be met ask for 6")
+        );
     }
 
     #[test]
     fn files_without_orders_are_refused() {
         assert_eq!(outcome(HEADER), "orders.csv holds no orders");
-        assert_eq!(outcome(""), "orders.csv: the first line must be `id,customer,email,sku,quantity,unit_cents,card`");
-        assert_eq!(outcome(GOOD), "orders.csv: the first line must be `id,customer,email,sku,quantity,unit_cents,card`");
+        assert_eq!(
+            outcome(""),
+            "orders.csv: the first line must be `id,customer,email,sku,quantity,unit_cents,card`"
+        );
+        assert_eq!(
+            outcome(GOOD),
+            "orders.csv: the first line must be `id,customer,email,sku,quantity,unit_cents,card`"
+        );
     }
 }

@@ -10,7 +10,8 @@ const SHOWN: usize = 20;
 
 /// The report as text, one figure a line.
 pub(crate) fn render(verdict: &Verdict, course: &Course) -> String {
-    let mut text = String::from("\nVerified from the orders, the ledger, the shop's database and the invoices:\n");
+    let mut text =
+        String::from("\nVerified from the orders, the ledger, the shop's database and the invoices:\n");
     let mut line = |label: &str, value: String| {
         let _ = writeln!(text, "  {label:<19}{value}");
     };

@@ -4,7 +4,9 @@
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous};
+use sqlx::sqlite::{
+    SqliteConnectOptions, SqliteJournalMode, SqlitePool, SqlitePoolOptions, SqliteSynchronous,
+};
 
 use crate::dice::{Dice, network_delay};
 use crate::orders::Stock;
@@ -74,11 +76,13 @@ impl Shop {
         let mut tx = pool.begin_with("BEGIN IMMEDIATE").await?;
         sqlx::raw_sql(SCHEMA).execute(&mut *tx).await?;
         for (sku, on_hand) in stock {
-            sqlx::query("INSERT INTO stock (sku, initial, on_hand) VALUES (?1, ?2, ?2) ON CONFLICT DO NOTHING")
-                .bind(sku)
-                .bind(on_hand)
-                .execute(&mut *tx)
-                .await?;
+            sqlx::query(
+                "INSERT INTO stock (sku, initial, on_hand) VALUES (?1, ?2, ?2) ON CONFLICT DO NOTHING",
+            )
+            .bind(sku)
+            .bind(on_hand)
+            .execute(&mut *tx)
+            .await?;
         }
         tx.commit().await?;
         Ok(Self { pool, seed })
@@ -94,11 +98,15 @@ impl Shop {
     ) -> Result<ReservationId, ShopError> {
         network_delay(&mut Dice::about(self.seed, key)).await;
         let mut tx = self.pool.begin_with("BEGIN IMMEDIATE").await?;
-        let known: Option<i64> =
-            sqlx::query_scalar("SELECT 1 FROM reservations WHERE key = ?").bind(key).fetch_optional(&mut *tx).await?;
+        let known: Option<i64> = sqlx::query_scalar("SELECT 1 FROM reservations WHERE key = ?")
+            .bind(key)
+            .fetch_optional(&mut *tx)
+            .await?;
         if known.is_none() {
-            let on_hand: Option<u32> =
-                sqlx::query_scalar("SELECT on_hand FROM stock WHERE sku = ?").bind(sku).fetch_optional(&mut *tx).await?;
+            let on_hand: Option<u32> = sqlx::query_scalar("SELECT on_hand FROM stock WHERE sku = ?")
+                .bind(sku)
+                .fetch_optional(&mut *tx)
+                .await?;
             let on_hand = on_hand.unwrap_or_default();
             if on_hand < quantity {
                 return Err(ShopError::OutOfStock { sku: sku.to_owned(), wanted: quantity, on_hand });
@@ -147,8 +155,10 @@ impl Shop {
 
 /// Everything the shop's database holds, read without changing it.
 pub(crate) async fn dump(path: &Path) -> Result<(Vec<StockRow>, Vec<Reservation>), sqlx::Error> {
-    let pool =
-        SqlitePoolOptions::new().max_connections(1).connect_with(SqliteConnectOptions::new().filename(path)).await?;
+    let pool = SqlitePoolOptions::new()
+        .max_connections(1)
+        .connect_with(SqliteConnectOptions::new().filename(path))
+        .await?;
     let stock: Vec<(String, u32, u32)> =
         sqlx::query_as("SELECT sku, initial, on_hand FROM stock ORDER BY sku").fetch_all(&pool).await?;
     let reservations: Vec<(String, String, u32, bool)> =

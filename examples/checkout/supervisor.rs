@@ -15,7 +15,7 @@ use crate::dice::Dice;
 
 const POLL: Duration = Duration::from_millis(5);
 /// No attempt begins or ends for so long: something is stuck, and waiting on would hide it.
-const STALLED: Duration = Duration::from_secs(60);
+const STALLED: Duration = Duration::from_mins(1);
 
 /// What is to be done.
 #[derive(Debug)]

@@ -81,7 +81,12 @@ pub(crate) fn steps(orders: &[Order], stock: &Stock) -> usize {
 
 impl Evidence {
     /// Reads the data directory. `earlier` are the attempt logs that were there before this run.
-    pub(crate) fn gather(data: &DataDir, orders: Vec<Order>, stock: Stock, earlier: &[PathBuf]) -> Result<Self> {
+    pub(crate) fn gather(
+        data: &DataDir,
+        orders: Vec<Order>,
+        stock: Stock,
+        earlier: &[PathBuf],
+    ) -> Result<Self> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stock_rows, reservations) =
             runtime.block_on(shop::dump(&data.shop())).context("cannot read the shop's database")?;
@@ -134,7 +139,8 @@ impl<'a> Effects<'a> {
         for reservation in &evidence.reservations {
             reservations.entry(&reservation.order).or_default().push(reservation);
         }
-        let refused = evidence.calls.iter().filter(|c| c.outcome == Outcome::Refused).map(|c| c.order.as_str());
+        let refused =
+            evidence.calls.iter().filter(|c| c.outcome == Outcome::Refused).map(|c| c.order.as_str());
         let settled = evidence.attempts.iter().filter(|a| a.is_settled());
         Self {
             charges,
@@ -269,7 +275,8 @@ fn judge_stock(evidence: &Evidence, verdict: &mut Verdict) {
     for reservation in evidence.reservations.iter().filter(|r| !r.released) {
         *held.entry(&reservation.sku).or_default() += reservation.quantity;
     }
-    let rows: BTreeMap<&str, &StockRow> = evidence.stock_rows.iter().map(|row| (row.sku.as_str(), row)).collect();
+    let rows: BTreeMap<&str, &StockRow> =
+        evidence.stock_rows.iter().map(|row| (row.sku.as_str(), row)).collect();
     for (sku, initial) in &evidence.stock {
         let held = held.get(sku.as_str()).copied().unwrap_or_default();
         match rows.get(sku.as_str()) {

@@ -61,7 +61,8 @@ async fn submit_all(durable: &Durable, orders: Vec<Order>) -> Result<()> {
             settle(under_way.pop_front()).await?;
         }
         let id = order.workflow_id();
-        let run = durable.client().start::<checkout>(&id, order).await.with_context(|| format!("starting {id}"))?;
+        let run =
+            durable.client().start::<checkout>(&id, order).await.with_context(|| format!("starting {id}"))?;
         under_way.push_back((id, run));
     }
     while !under_way.is_empty() {
@@ -74,8 +75,7 @@ async fn submit_all(durable: &Durable, orders: Vec<Order>) -> Result<()> {
 async fn settle(run: Option<(String, RunHandle<checkout>)>) -> Result<()> {
     let Some((id, run)) = run else { return Ok(()) };
     match run.result().await {
-        Ok(_)
-        | Err(RunError::Failed(CheckoutError::OutOfStock(_) | CheckoutError::Refused(_))) => Ok(()),
+        Ok(_) | Err(RunError::Failed(CheckoutError::OutOfStock(_) | CheckoutError::Refused(_))) => Ok(()),
         Err(error) => bail!("{id} ended without an answer: {error}"),
     }
 }

@@ -92,7 +92,10 @@ pub(crate) async fn reserve_stock(
 
 /// Gives stock back.
 #[activity(start_to_close = "10s", retry(max_attempts = 1000, initial = "50ms", max = "1s"))]
-pub(crate) async fn release_stock(ctx: &ActivityContext, reservation: ReservationId) -> Result<(), StockError> {
+pub(crate) async fn release_stock(
+    ctx: &ActivityContext,
+    reservation: ReservationId,
+) -> Result<(), StockError> {
     let shop = ctx.state::<Shop>();
     logged(ctx, "release_stock", async { Ok(shop.release(&reservation).await?) }).await
 }

@@ -1,5 +1,7 @@
 //! The main job end to end: real processes, real SIGKILLs, and the verifier that judges them.
 
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
+
 // The example's own modules, for their unit tests and for the verifier's.
 #[path = "../../examples/checkout/attempts.rs"]
 #[allow(dead_code, reason = "the example uses the rest")]

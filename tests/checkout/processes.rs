@@ -75,12 +75,12 @@ fn run_until(percent: u64, data: &Path, seed: u64) -> u64 {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
-    let mut seen = 0;
+    let mut reached = 0;
     for line in BufReader::new(supervisor.stdout.take().unwrap()).lines().map(Result::unwrap) {
         let words: Vec<&str> = line.split(' ').collect();
         if let ["progress", done, "of", all, "steps"] = words[..] {
-            seen = done.parse().unwrap();
-            if seen * 100 >= percent * all.parse::<u64>().unwrap() {
+            reached = done.parse().unwrap();
+            if reached * 100 >= percent * all.parse::<u64>().unwrap() {
                 break;
             }
         }
@@ -89,7 +89,7 @@ fn run_until(percent: u64, data: &Path, seed: u64) -> u64 {
     let kill = Command::new("kill").args(["-KILL", "--", &group]).status().unwrap();
     assert!(kill.success(), "the run ended before it could be killed");
     supervisor.wait().unwrap();
-    seen
+    reached
 }
 
 /// Standard error of a run that must be refused.

@@ -24,7 +24,11 @@ fn clean() -> Evidence {
         end: Some(end),
     };
     Evidence {
-        orders: vec![order("1", 2, "424242424242"), order("2", 1, "400000000002"), order("3", 11, "424242424242")],
+        orders: vec![
+            order("1", 2, "424242424242"),
+            order("2", 1, "400000000002"),
+            order("3", 11, "424242424242"),
+        ],
         stock: [("MUG".to_owned(), 10)].into(),
         calls: vec![
             call("1", Outcome::FailedBefore, 2468, None),
@@ -62,7 +66,9 @@ fn reservation(order: &str, quantity: u32, released: bool) -> Reservation {
 }
 
 fn invoice(charge: &str, total: &str) -> String {
-    format!("Invoice: 1\nCharge: {charge}\nTotal: {total} EUR\n\n2 x MUG\n\nFor Zoë\n\"Tiny\" <z@example.com>\n")
+    format!(
+        "Invoice: 1\nCharge: {charge}\nTotal: {total} EUR\n\n2 x MUG\n\nFor Zoë\n\"Tiny\" <z@example.com>\n"
+    )
 }
 
 /// What the verifier says once `plant` has had its way.
@@ -118,7 +124,10 @@ fn what_is_missing_is_found() {
 
 #[test]
 fn second_effects_are_found() {
-    assert_duplicate(|e| e.calls.push(call("1", Outcome::Charged, 2468, Some("ch_2"))), "order 1: charged 2 times");
+    assert_duplicate(
+        |e| e.calls.push(call("1", Outcome::Charged, 2468, Some("ch_2"))),
+        "order 1: charged 2 times",
+    );
     let again = |e: &mut Evidence| {
         e.reservations.push(reservation("1", 2, false));
         e.stock_rows[0].on_hand = 6;
@@ -156,7 +165,8 @@ fn wrong_amounts_are_found() {
     assert_duplicate(|e| e.calls[1].cents = 2469, "order 1: charged 24.69 instead of 24.68");
     let wrong_total = |e: &mut Evidence| drop(e.invoices.insert("1.txt".to_owned(), invoice("ch_1", "2.46")));
     assert_duplicate(wrong_total, "order 1: its invoice has `Total: 2.46 EUR` instead of `Total: 24.68 EUR`");
-    let wrong_charge = |e: &mut Evidence| drop(e.invoices.insert("1.txt".to_owned(), invoice("ch_9", "24.68")));
+    let wrong_charge =
+        |e: &mut Evidence| drop(e.invoices.insert("1.txt".to_owned(), invoice("ch_9", "24.68")));
     assert_duplicate(wrong_charge, "order 1: its invoice has `Charge: ch_9` instead of `Charge: ch_1`");
     let wrong_quantity = |e: &mut Evidence| {
         e.reservations[0].quantity = 3;
