@@ -25,7 +25,7 @@ pub(crate) struct Args {
     pub(crate) stock: Option<PathBuf>,
 
     /// How often the worker is killed on the way
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, allow_negative_numbers = true)]
     pub(crate) kills: u32,
 
     /// Where all state lives; started again on the same directory, the run goes on where it was
@@ -60,12 +60,12 @@ impl Args {
         self.stock.clone().unwrap_or_else(|| self.orders.with_file_name("stock.csv"))
     }
 
-    /// Whether so many kills can happen with so many orders. An order gives a kill three steps to hit.
+    /// Whether so many kills can each hit a running activity: an order has one to three.
     pub(crate) fn check_kills(&self, orders: usize) -> Result<()> {
         ensure!(self.kills <= MAX_KILLS, "--kills {}: at most {MAX_KILLS} are allowed", self.kills);
         ensure!(
             self.kills as usize <= orders,
-            "--kills {}: with {orders} orders, at most {orders} kills can each hit a running step",
+            "--kills {}: the file holds {orders} orders, and there are at most as many kills as orders",
             self.kills
         );
         Ok(())

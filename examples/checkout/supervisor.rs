@@ -170,9 +170,11 @@ impl Progress {
         let style = ProgressStyle::with_template("{bar:40.green} {pos}/{len} steps  {elapsed}")?;
         let bar = ProgressBar::new(job.steps as u64).with_style(style);
         let mut progress = Self { bar, done: BTreeSet::new(), steps: job.steps, percent: 0 };
+        let mut earlier = Vec::new();
         for log in attempts::files(job.data.path())? {
-            progress.advance(&attempts::read(&log)?);
+            earlier.extend(attempts::read(&log)?);
         }
+        progress.advance(&earlier);
         Ok(progress)
     }
 

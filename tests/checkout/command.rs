@@ -1,4 +1,4 @@
-//! Runs the built example as a user does.
+//! Runs the built examples as a user does.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -6,10 +6,15 @@ use std::process::{Command, Output};
 use std::sync::OnceLock;
 use std::time::SystemTime;
 
-/// The example's executable.
+/// The main job's executable.
 pub(crate) fn checkout() -> Command {
     static EXECUTABLE: OnceLock<PathBuf> = OnceLock::new();
-    Command::new(EXECUTABLE.get_or_init(executable))
+    Command::new(EXECUTABLE.get_or_init(|| executable("checkout")))
+}
+
+/// The executable of the smallest example.
+pub(crate) fn hello() -> Command {
+    Command::new(executable("hello"))
 }
 
 /// Runs it to its end and returns what it printed.
@@ -33,15 +38,15 @@ pub(crate) fn figure(report: &str, label: &str) -> usize {
 }
 
 /// `cargo test` builds examples beside the tests; `cargo test --test checkout` does not, and would run a stale one.
-fn executable() -> PathBuf {
+fn executable(example: &str) -> PathBuf {
     let test = std::env::current_exe().unwrap();
     let profile = test.ancestors().nth(2).unwrap();
-    let path = profile.join("examples").join(format!("checkout{}", std::env::consts::EXE_SUFFIX));
+    let path = profile.join("examples").join(format!("{example}{}", std::env::consts::EXE_SUFFIX));
     let built = fs::metadata(&path).and_then(|meta| meta.modified()).unwrap_or(SystemTime::UNIX_EPOCH);
     if newest_source(Path::new(env!("CARGO_MANIFEST_DIR"))) > built {
         let name = profile.file_name().unwrap().to_str().unwrap();
         let status = Command::new(env!("CARGO"))
-            .args(["build", "--quiet", "--package", "durable", "--example", "checkout"])
+            .args(["build", "--quiet", "--package", "durable", "--example", example])
             .args(["--profile", if name == "debug" { "dev" } else { name }])
             .arg("--target-dir")
             .arg(profile.parent().unwrap())
@@ -53,9 +58,9 @@ fn executable() -> PathBuf {
     path
 }
 
-/// When anything that the example is built from last changed.
+/// When anything that an example is built from last changed.
 fn newest_source(root: &Path) -> SystemTime {
-    let folders = ["src", "examples/checkout", "durable-core", "durable-macros", "durable-sqlite"];
+    let folders = ["src", "examples", "durable-core", "durable-macros", "durable-sqlite"];
     let mut newest = SystemTime::UNIX_EPOCH;
     let mut open: Vec<PathBuf> = folders.iter().map(|folder| root.join(folder)).collect();
     while let Some(folder) = open.pop() {

@@ -1,4 +1,5 @@
-//! The main job end to end: real processes, real SIGKILLs, and the verifier that judges them.
+//! The examples as programs. The main job end to end: real processes, real SIGKILLs, and the verifier that
+//! judges them.
 
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking, its helpers too")]
 
@@ -26,5 +27,6 @@ mod shop;
 mod verify;
 
 mod command;
+mod hello;
 mod processes;
 mod verifier;
