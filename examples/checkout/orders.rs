@@ -44,8 +44,10 @@ pub(crate) fn card_is_refused(card: &str) -> bool {
 
 /// Reads orders and the stock they draw on, and refuses input whose outcome nobody could predict.
 pub(crate) fn read(orders: &Path, stock: &Path) -> Result<(Vec<Order>, Stock)> {
+    // The file that the user named comes first: if both are missing, that is the one to speak of.
+    let rows = rows(orders, &ORDER_COLUMNS)?;
     let on_hand = read_stock(stock)?;
-    let list = read_orders(orders, &on_hand)?;
+    let list = parse_orders(orders, &rows, &on_hand)?;
     refuse_contention(&list, &on_hand)?;
     Ok((list, on_hand))
 }
@@ -55,11 +57,11 @@ pub(crate) fn money(cents: u64) -> String {
     format!("{}.{:02}", cents / 100, cents % 100)
 }
 
-fn read_orders(path: &Path, stock: &Stock) -> Result<Vec<Order>> {
+fn parse_orders(path: &Path, rows: &[(u64, StringRecord)], stock: &Stock) -> Result<Vec<Order>> {
     let mut list = Vec::new();
     let mut seen = HashMap::new();
-    for (line, row) in rows(path, &ORDER_COLUMNS)? {
-        let order = order(&row).with_context(|| at(path, line))?;
+    for &(line, ref row) in rows {
+        let order = order(row).with_context(|| at(path, line))?;
         ensure!(
             stock.contains_key(&order.sku),
             "{}: the stock file knows no SKU `{}`",

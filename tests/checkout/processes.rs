@@ -108,9 +108,8 @@ fn bad_input_is_refused_with_its_reason() {
     let data = dir.path().join("data");
     let orders = dir.path().join("orders.csv");
     let path = orders.to_str().unwrap();
+    assert!(refusal(&["--orders", path], &data).starts_with(&format!("error: cannot read {path}: ")));
     fs::write(dir.path().join("stock.csv"), "sku,on_hand\nMUG,5\n").unwrap();
-
-    assert!(refusal(&["--orders", path], &data).starts_with("error: cannot read "));
     let header = "id,customer,email,sku,quantity,unit_cents,card\n";
     let row = "1,Ann,a@x,MUG,1,500,424242424242\n";
     fs::write(&orders, format!("{header}{row}2,Ann,a@x,MUG,none,500,424242424242\n")).unwrap();
