@@ -16,11 +16,11 @@ pub(crate) struct Args {
     #[command(subcommand)]
     pub(crate) command: Option<Command>,
 
-    /// The orders: id,customer,email,sku,quantity,unit_cents,card
+    /// The orders, as CSV: id, customer, email, sku, quantity, price of one in cents, card
     #[arg(long, value_name = "FILE", default_value_os_t = sample_orders())]
     pub(crate) orders: PathBuf,
 
-    /// The stock: sku,on_hand [default: stock.csv beside the orders]
+    /// What is on hand, as CSV: sku and number [default: stock.csv beside the orders]
     #[arg(long, value_name = "FILE")]
     pub(crate) stock: Option<PathBuf>,
 

@@ -78,17 +78,16 @@ impl DataDir {
     pub(crate) fn keep_input(&self, orders: &Path, stock: &Path) -> Result<()> {
         for (source, copy) in [(orders, self.orders()), (stock, self.stock())] {
             let bytes = fs::read(source).with_context(|| format!("cannot read {}", source.display()))?;
-            match fs::read(&copy) {
-                Ok(earlier) => ensure!(
+            if let Ok(earlier) = fs::read(&copy) {
+                ensure!(
                     earlier == bytes,
                     "{} was begun with another {}; use --fresh to begin again or --data for another directory",
                     self.0.display(),
                     source.display()
-                ),
-                Err(_) => {
-                    let draft = copy.with_extension("draft");
-                    fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &copy))?;
-                }
+                );
+            } else {
+                let draft = copy.with_extension("draft");
+                fs::write(&draft, bytes).and_then(|()| fs::rename(&draft, &copy))?;
             }
         }
         Ok(())

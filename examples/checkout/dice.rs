@@ -1,4 +1,4 @@
-//! Randomness that a printed seed repeats: SplitMix64, and a pause that stands for a network.
+//! Randomness that a printed seed repeats: `SplitMix64`, and a pause that stands for a network.
 
 use std::time::Duration;
 

@@ -82,7 +82,6 @@ async fn settle(run: Option<(String, RunHandle<checkout>)>) -> Result<()> {
 
 /// The supervisor holds the other end of standard input. When it dies, whatever the way, so does this process:
 /// an orphan would go on working beside its successor.
-#[expect(clippy::exit, reason = "a death like any other; nothing may be tidied up first")]
 fn exit_with_parent() {
     std::thread::spawn(|| {
         let _ = std::io::stdin().read(&mut [0]);
