@@ -8,7 +8,7 @@ use durable::prelude::*;
 
 /// Does the I/O: may run more than once, so a real one would pass `ctx.idempotency_key()` along.
 #[activity(start_to_close = "5s", retry(max_attempts = 3, initial = "100ms"))]
-async fn greet(ctx: &ActivityContext, name: String) -> Result<String, std::convert::Infallible> {
+async fn greet(ctx: &ActivityContext, name: String) -> Result<String, String> {
     println!("greeting {name} (attempt {})", ctx.attempt());
     Ok(format!("Hello, {name}!"))
 }
