@@ -13,7 +13,7 @@ async fn work(_ctx: &ActivityContext) -> Result<u32, String> {
 
 #[workflow]
 async fn polite(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
-    let (result, slept) = durable::join!(work(ctx), ctx.sleep(Duration::from_secs(60)));
+    let (result, slept) = durable::join!(work(ctx), ctx.sleep(Duration::from_mins(1)));
     if slept.is_err() {
         assert!(ctx.is_cancelled());
         // Refused here, allowed under the shield.
@@ -52,7 +52,7 @@ fn a_cancel_before_the_first_turn_is_seen_by_the_workflow_and_draws_no_id() {
 
 #[workflow]
 async fn stubborn(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
-    let waited = ctx.sleep(Duration::from_secs(60)).await;
+    let waited = ctx.sleep(Duration::from_mins(1)).await;
     Ok(if waited.is_err() { 7 } else { 0 })
 }
 

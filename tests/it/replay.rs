@@ -299,14 +299,14 @@ fn a_history_cut_at_any_task_boundary_replays_and_goes_on_alike() {
             whole[..cut].iter().filter(|e| matches!(e.kind, EventKind::ActivityTaskCompleted { .. })).count()
                 as u64;
         while !run.live().is_closed() {
-            if !run.live().has_tail() {
-                delivered += 1;
-                run.turn([done(delivered, format!("S{delivered}"))]);
-            } else {
+            if run.live().has_tail() {
                 let mut tail = load::<sequence>(&run.history).unwrap();
                 let output = tail.turn(Vec::new(), second(2_000), &build()).unwrap();
                 run.history.extend(output.events);
                 run = Run::resume(run.history);
+            } else {
+                delivered += 1;
+                run.turn([done(delivered, format!("S{delivered}"))]);
             }
         }
         let end = run.history.last().unwrap();
