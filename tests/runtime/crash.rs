@@ -122,3 +122,33 @@ async fn a_turn_that_does_not_end_blocks_only_its_run() {
     assert_eq!(fixture.soon(run.result()).await.unwrap(), 1);
     two.shutdown().await;
 }
+
+static UNFIT: AtomicBool = AtomicBool::new(false);
+
+#[workflow]
+async fn unfit(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    assert!(!UNFIT.load(Ordering::SeqCst), "unfit on purpose");
+    Ok(slow(ctx).await?)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_attempt_counts_even_if_the_code_does_not_fit_after_the_crash() {
+    let fixture = Fixture::new().await;
+    let slow_calls = Slow::default();
+    let build = |name: &str| {
+        let worker = fixture.durable.worker().workflow::<unfit>().activity::<slow>().build_id(name);
+        worker.state(slow_calls.clone()).lease(Duration::from_millis(300)).start()
+    };
+    let dies = build("one").await.unwrap();
+    let run = fixture.durable.client().start::<unfit>("u", ()).await.unwrap();
+    fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
+    drop(dies);
+    UNFIT.store(true, Ordering::SeqCst);
+    let two = build("two").await.unwrap();
+    fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
+    two.shutdown().await;
+    UNFIT.store(false, Ordering::SeqCst);
+    let three = build("three").await.unwrap();
+    assert_eq!(fixture.soon(run.result()).await.unwrap(), 2);
+    three.shutdown().await;
+}

@@ -35,6 +35,10 @@ impl Fixture {
         }
     }
 
+    pub(crate) async fn pause(&self, time: Duration) {
+        self.clock.sleep_until(self.clock.elapsed() + time).await;
+    }
+
     /// Fails instead of hanging.
     pub(crate) async fn soon<T>(&self, what: impl Future<Output = T>) -> T {
         tokio::select! {

@@ -1,5 +1,6 @@
 //! Workers and clients on SQLite, from the start of a run to its result.
 
 mod crash;
+mod fleet;
 mod harness;
 mod steps;

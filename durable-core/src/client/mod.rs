@@ -65,7 +65,7 @@ impl Client {
         loop {
             match call().await {
                 Err(error) if error.kind().is_transient() && tries < TRIES => {
-                    self.back_off(what, tries, &error).await
+                    self.back_off(what, tries, &error).await;
                 }
                 answer => return answer,
             }

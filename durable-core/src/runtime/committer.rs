@@ -42,7 +42,7 @@ async fn flush(shared: &Shared, commits: Vec<RunCommit>) -> Answered {
         match write(shared, &part).await {
             Ok(answers) => answered.extend(part.into_iter().zip(answers)),
             Err(error) if part.len() == 1 => {
-                answered.extend(part.into_iter().map(|commit| (commit, Err(error.clone()))))
+                answered.extend(part.into_iter().map(|commit| (commit, Err(error.clone()))));
             }
             Err(error) => {
                 tracing::debug!(commits = part.len(), %error, "a flush failed, writing its halves");

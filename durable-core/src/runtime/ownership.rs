@@ -92,6 +92,8 @@ pub(super) struct OwnedRun {
     pub(super) new_rows: Vec<NewActivityRow>,
     /// Commands that have a durable row.
     pub(super) rows: HashSet<CommandId>,
+    /// What may have run in the lost owner; known before the code has proven to fit.
+    pub(super) maybe_lost: Vec<OpenActivity>,
     pub(super) running: HashMap<CommandId, Local>,
     /// Durably scheduled, not started yet.
     pub(super) ready: Vec<OpenActivity>,

@@ -1,5 +1,6 @@
 //! From a claim to a run in memory.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use tokio::sync::mpsc::UnboundedSender;
@@ -9,8 +10,9 @@ use super::message::{HistoryFault, Message};
 use super::ownership::{OwnedRun, Ownership, Phase};
 use super::shared::Shared;
 use super::threads::{JobKind, LoadedRun};
+use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind, decode_batch};
-use crate::id::{CommandId, Epoch, EventId, InboxSeq, InstanceId, RunId};
+use crate::id::{CommandId, Epoch, EventId, IdSeed, InboxSeq, InstanceId, RunId};
 use crate::limits::{CLAIMS_BEFORE_ISOLATION, HISTORY_PAGE_BYTES};
 use crate::provider::{ClaimedRun, ErrorKind, HistoryRead, InboxRead, MessageKind};
 use crate::workflow::RunIdentity;
@@ -43,6 +45,7 @@ impl Ownership {
             inputs: Vec::new(),
             new_rows: Vec::new(),
             rows: claim.activity_rows.iter().map(|row| row.command).collect(),
+            maybe_lost: Vec::new(),
             running: std::collections::HashMap::new(),
             ready: Vec::new(),
             failed: None,
@@ -85,7 +88,12 @@ impl Ownership {
             return;
         }
         self.with(instance, epoch, |owner, run| match events {
-            Ok(events) => owner.load(run, Some(events)),
+            Ok(events) => {
+                if run.owner_lost && !run.loaded {
+                    (run.seed, run.maybe_lost) = scheduled_locally(&events);
+                }
+                owner.load(run, Some(events));
+            }
             Err(HistoryFault::Corrupt(reason) | HistoryFault::Refused(reason)) => {
                 run.phase = Phase::Idle;
                 run.fail(reason, true);
@@ -179,9 +187,21 @@ impl OwnedRun {
             // Whatever blocked it is gone.
             self.blocked_attempts = 0;
         }
+        self.maybe_lost.clear();
+        self.find_work(loaded.open);
+    }
+
+    /// The code does not fit: attempts that were lost with the last owner are counted all the same.
+    pub(super) fn count_lost(&mut self) {
+        let open = std::mem::take(&mut self.maybe_lost);
+        self.find_work(open);
+    }
+
+    /// Open activities that nothing carries out: to be started, or lost with the last owner.
+    fn find_work(&mut self, open: Vec<OpenActivity>) {
         let told: Vec<CommandId> =
             self.inbox.iter().filter_map(|message| outcome_id(message.kind, &message.body)).collect();
-        for open in loaded.open {
+        for open in open {
             if self.rows.contains(&open.id) || told.contains(&open.id) {
                 continue;
             }
@@ -195,6 +215,39 @@ impl OwnedRun {
             }
         }
     }
+}
+
+/// The seed of a history, and the activities that it schedules without an outcome.
+fn scheduled_locally(events: &[Event]) -> (Option<IdSeed>, Vec<OpenActivity>) {
+    let (mut seed, mut open) = (None, BTreeMap::new());
+    for event in events {
+        match &event.kind {
+            EventKind::WorkflowExecutionStarted { seed: recorded, .. } => seed = Some(*recorded),
+            EventKind::ActivityTaskScheduled {
+                id, key, activity_type, input, placement, options, ..
+            } => {
+                let activity = OpenActivity {
+                    id: *id,
+                    key: key.clone(),
+                    activity_type: activity_type.clone(),
+                    input: input.clone(),
+                    options: *options,
+                    placement: *placement,
+                    scheduled_at: event.at,
+                };
+                open.insert(*id, activity);
+            }
+            EventKind::ActivityTaskCompleted { id, .. }
+            | EventKind::ActivityTaskFailed { id, .. }
+            | EventKind::ActivityTaskTimedOut { id, .. }
+            | EventKind::ActivityTaskCancelRequested { id }
+            | EventKind::ActivityTaskCanceled { id } => {
+                open.remove(id);
+            }
+            _ => {}
+        }
+    }
+    (seed, open.into_values().collect())
 }
 
 fn outcome_id(kind: MessageKind, body: &[u8]) -> Option<CommandId> {

@@ -128,6 +128,7 @@ impl Ownership {
                 }
                 Answer::Turned(output) => owner.commit_turn(run, output),
                 Answer::Failed(failure) => {
+                    run.count_lost();
                     run.fail(failure.reason, true);
                     let kinds = failure.inputs.into_iter().map(|event| event.kind).collect();
                     run.take_back(kinds);

@@ -16,6 +16,9 @@ use crate::id::{BuildId, Incarnation, QueueName};
 use crate::provider::{Provider, ProviderError};
 use crate::time::{Clock, Timestamp};
 
+/// A database clock that is this far behind what was known of it has been set back.
+const CLOCK_SET_BACK: Duration = Duration::from_secs(5);
+
 /// What all tasks of one worker share.
 pub(super) struct Shared {
     pub(super) provider: Arc<dyn Provider>,
@@ -101,8 +104,13 @@ impl Shared {
 
     /// A call returned the database's clock.
     pub(super) fn saw_time(&self, now: Timestamp) {
+        let elapsed = self.clock.elapsed();
         let mut seen = self.database_time.lock().unwrap_or_else(PoisonError::into_inner);
-        *seen = (now, self.clock.elapsed());
+        let known = seen.0.plus(elapsed.saturating_sub(seen.1));
+        // Answers overtake each other: an older one must not turn time back. A clock that was set back may.
+        if now > known || known.since(now) > CLOCK_SET_BACK {
+            *seen = (now, elapsed);
+        }
     }
 
     /// The database's clock, as far as it is known here.
