@@ -17,7 +17,7 @@ impl Dice {
         let hash = subject
             .bytes()
             .fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x0100_0000_01b3));
-        Self(seed ^ hash)
+        Self::new(seed ^ hash)
     }
 
     /// A seed that nobody chose.
