@@ -2,10 +2,14 @@
 
 use std::time::Duration;
 
+use durable::history::{EventKind, decode_batch};
+use durable::id::EventId;
 use durable::prelude::*;
+use durable::provider::HistoryRead;
 use durable_core::client::RunError;
 use durable_core::provider::{SendOutcome, Status};
 use durable_core::runtime::StartError;
+use durable_core::workflow::{LiveRun, RunIdentity, entry_of};
 
 use crate::harness::{Calls, Fixture};
 
@@ -42,6 +46,18 @@ async fn steps_joins_and_timers_run_to_a_result() {
         assert_eq!(fixture.soon(run.result()).await.unwrap(), 113);
     }
     assert_eq!(calls.get(), 20 * 12);
+    for run in &runs {
+        let read = HistoryRead { run_id: run.run_id(), from: EventId::FIRST, max_bytes: usize::MAX };
+        let page = fixture.durable.provider().history_read(read).await.unwrap();
+        let events: Vec<_> = page.rows.iter().flat_map(|row| decode_batch(row).unwrap()).collect();
+        let end = events.last().unwrap().kind.clone();
+        let identity = RunIdentity { workflow_id: run.workflow_id().clone(), run_id: run.run_id() };
+        let replayed = LiveRun::load(Some(&entry_of::<sum>()), identity, events, 20_000).unwrap();
+        assert!(replayed.is_closed(), "what was recorded does not replay to its end");
+        assert!(
+            matches!(end, EventKind::WorkflowExecutionCompleted { result, .. } if &result.bytes[..] == b"113")
+        );
+    }
     // The same work again is the same instance.
     let again = client.start::<sum>("sum-0", 10).await.unwrap();
     assert_eq!((again.run_id(), again.result().await.unwrap()), (runs[0].run_id(), 113));
