@@ -17,22 +17,28 @@
 //! }
 //! ```
 
+mod connect;
+
+pub use self::connect::{ConnectError, Durable};
 pub use durable_core::activity::{Activity, ActivityContext, ActivityContextParts, StateMap};
+pub use durable_core::client::{Client, ClientError, RunError, WorkflowHandle};
 pub use durable_core::payload::{DataError, DurableData};
 pub use durable_core::retry::{InvalidRetryPolicy, RetryAdvice, RetryPolicy};
+pub use durable_core::runtime::{StartError, Worker, WorkerBuilder};
 pub use durable_core::time::Timestamp;
 pub use durable_core::workflow::{
     ActivityCall, ActivityError, ActivityErrorKind, Cancelled, ChildCall, DurableFuture, TaskHandle,
     TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
 };
-pub use durable_core::{history, id, limits};
+pub use durable_core::{history, id, limits, provider};
 pub use durable_macros::{activity, helper, workflow};
 
 /// What an application usually imports.
 pub mod prelude {
     pub use crate::{
-        Activity, ActivityContext, ActivityError, ActivityErrorKind, Cancelled, DurableFuture, RetryAdvice,
-        RetryPolicy, Workflow, WorkflowContext, WorkflowError, activity, workflow,
+        Activity, ActivityContext, ActivityError, ActivityErrorKind, Cancelled, Durable, DurableFuture,
+        RetryAdvice, RetryPolicy, RunError, Workflow, WorkflowContext, WorkflowError, WorkflowHandle,
+        activity, workflow,
     };
 }
 

@@ -18,7 +18,7 @@ pub(crate) struct Faulty {
 
 impl Faulty {
     fn fault(&self, call: u32, every: u32) -> ProviderResult<()> {
-        if call % every != 0 {
+        if !call.is_multiple_of(every) {
             return Ok(());
         }
         self.failed.fetch_add(1, Ordering::SeqCst);

@@ -1,5 +1,7 @@
 //! Workers and clients on SQLite, from the start of a run to its result.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
 mod crash;
 mod faulty;
 mod fleet;

@@ -91,7 +91,7 @@ async fn hangs(_ctx: &ActivityContext) -> Result<(), String> {
 async fn waits(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
     let error = hangs(ctx).await.unwrap_err();
     assert!(matches!(error.kind, ActivityErrorKind::TimedOut(_)), "{error}");
-    ctx.sleep(Duration::from_secs(3600)).await?;
+    ctx.sleep(Duration::from_hours(1)).await?;
     Ok(())
 }
 
