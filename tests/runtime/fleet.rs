@@ -7,6 +7,7 @@ use durable_core::history::{EventKind, decode_batch};
 use durable_core::id::EventId;
 use durable_core::provider::{HistoryRead, Status};
 
+use crate::faulty::Faulty;
 use crate::harness::{Calls, Fixture};
 
 #[activity]
@@ -85,4 +86,32 @@ async fn workers_that_crash_again_and_again_lose_nothing() {
     }
     assert!(calls.get() >= 12 * 8);
     keeps.shutdown().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_database_that_fails_now_and_then_costs_no_step() {
+    let fixture = Fixture::on(|inner| Faulty { inner, calls: 1.into(), failed: 0.into() }).await;
+    let calls = Calls::default();
+    let build = || {
+        let worker = fixture.durable.worker().workflow::<naps>().activity::<here>().state(calls.clone());
+        // A claim whose answer was lost comes back when its lease has run out.
+        worker.lease(Duration::from_millis(500))
+    };
+    let mut worker = build().slot("w-0").start().await;
+    for n in 1..9 {
+        if worker.is_err() {
+            worker = build().slot(format!("w-{n}")).start().await;
+        }
+    }
+    let worker = worker.unwrap();
+    let client = fixture.durable.client();
+    let mut runs = Vec::new();
+    for n in 0..10 {
+        runs.push(client.start::<naps>(format!("f-{n}"), 5).await.unwrap());
+    }
+    for run in &runs {
+        assert_eq!(fixture.soon(run.result()).await.unwrap(), 5);
+    }
+    assert!((50..60).contains(&calls.get()), "{} calls for 50 steps", calls.get());
+    fixture.soon(worker.shutdown()).await;
 }

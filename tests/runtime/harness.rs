@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use durable_core::provider::Schema;
+use durable_core::provider::{Provider, Schema};
 use durable_core::runtime::Durable;
 use durable_core::time::{Clock, SystemClock};
 use durable_sqlite::SqliteProvider;
@@ -17,12 +17,16 @@ pub(crate) struct Fixture {
 
 impl Fixture {
     pub(crate) async fn new() -> Self {
+        Self::on(|provider| provider).await
+    }
+
+    pub(crate) async fn on<P: Provider + 'static>(wrap: impl FnOnce(SqliteProvider) -> P) -> Self {
         let dir = tempfile::tempdir().unwrap();
         let url = format!("sqlite:{}", dir.path().join("test.db").display());
         let provider = SqliteProvider::connect(&url).await.unwrap();
         provider.migrate().await.unwrap();
         let clock = Arc::new(SystemClock::new());
-        let durable = Durable::new(Arc::new(provider), Arc::<SystemClock>::clone(&clock));
+        let durable = Durable::new(Arc::new(wrap(provider)), Arc::<SystemClock>::clone(&clock));
         Self { durable, clock, _dir: dir }
     }
 

@@ -4,6 +4,7 @@
 
 mod bad_input;
 mod crash;
+mod faulty;
 mod fleet;
 mod harness;
 mod steps;

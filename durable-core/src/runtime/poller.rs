@@ -57,7 +57,8 @@ impl Poller {
                     }
                 }
                 Err(error) => {
-                    self.shared.back_off("poll", failures, &error).await;
+                    // At most about a poll interval: what failed is most often one call of many.
+                    self.shared.back_off("poll", failures.min(5), &error).await;
                     failures += 1;
                 }
             }
