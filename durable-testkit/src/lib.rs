@@ -1,1 +1,5 @@
-//! Test tools of `durable`.
+//! Test tools of `durable`: the provider contract as running code, in memory.
+
+pub mod memory;
+
+pub use self::memory::MemoryProvider;

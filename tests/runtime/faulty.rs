@@ -6,12 +6,13 @@ use async_trait::async_trait;
 use durable_core::id::{Incarnation, InstanceId, WorkflowId};
 use durable_core::provider::*;
 use durable_core::time::Timestamp;
-use durable_sqlite::SqliteProvider;
+
+use crate::backend::Backend;
 
 /// Every seventh call fails before, every eleventh after it was carried out. Kinds take turns.
 #[derive(Debug)]
 pub(crate) struct Faulty {
-    pub(crate) inner: SqliteProvider,
+    pub(crate) inner: Backend,
     pub(crate) calls: AtomicU32,
     pub(crate) failed: AtomicU32,
 }

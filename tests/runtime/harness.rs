@@ -1,18 +1,19 @@
-//! A database in a temporary directory, and handles on it.
+//! A backend and handles on it; which backend, the test binary says.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
-use durable_core::provider::{Provider, Schema};
+use durable_core::provider::Provider;
 use durable_core::runtime::Durable;
 use durable_core::time::{Clock, SystemClock};
-use durable_sqlite::SqliteProvider;
+
+use crate::backend::{self, Backend};
 
 pub(crate) struct Fixture {
     pub(crate) durable: Durable,
     pub(crate) clock: Arc<SystemClock>,
-    _dir: tempfile::TempDir,
+    _files: Option<tempfile::TempDir>,
 }
 
 impl Fixture {
@@ -20,14 +21,11 @@ impl Fixture {
         Self::on(|provider| provider).await
     }
 
-    pub(crate) async fn on<P: Provider + 'static>(wrap: impl FnOnce(SqliteProvider) -> P) -> Self {
-        let dir = tempfile::tempdir().unwrap();
-        let url = format!("sqlite:{}", dir.path().join("test.db").display());
-        let provider = SqliteProvider::connect(&url).await.unwrap();
-        provider.migrate().await.unwrap();
+    pub(crate) async fn on<P: Provider + 'static>(wrap: impl FnOnce(Backend) -> P) -> Self {
+        let (provider, files) = backend::open().await;
         let clock = Arc::new(SystemClock::new());
         let durable = Durable::new(Arc::new(wrap(provider)), Arc::<SystemClock>::clone(&clock));
-        Self { durable, clock, _dir: dir }
+        Self { durable, clock, _files: files }
     }
 
     /// Waits until `done`, for at most 20 s.

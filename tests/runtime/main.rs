@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
+mod backend;
 mod bad_input;
 mod crash;
 mod faulty;
