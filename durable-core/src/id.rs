@@ -10,7 +10,9 @@ use crate::limits::NAME_MAX_BYTES;
 /// A name, id or key that breaks the rule of 1 to 255 bytes of UTF-8 without NUL.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[error("{what} {problem}: it must be 1 to {NAME_MAX_BYTES} bytes of UTF-8 without NUL; choose a shorter or cleaner one")]
+#[error(
+    "{what} {problem}: it must be 1 to {NAME_MAX_BYTES} bytes of UTF-8 without NUL; choose a shorter or cleaner one"
+)]
 pub struct InvalidName {
     /// Which name it is, e.g. `workflow id`.
     pub what: &'static str,

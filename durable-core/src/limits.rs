@@ -13,11 +13,11 @@ pub const HISTORY_ROW_BYTES: usize = 1024 * 1024;
 /// History is read in pages of about this size. 1 MiB.
 pub const HISTORY_PAGE_BYTES: usize = 1024 * 1024;
 /// Longest timer: 100 years of 365 days.
-pub const TIMER_MAX: Duration = Duration::from_secs(100 * 365 * 24 * 60 * 60);
+pub const TIMER_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 /// How long a claim is trusted without renewal, by default.
 pub const LEASE_DEFAULT: Duration = Duration::from_secs(30);
 /// Time limit of one activity attempt, by default.
-pub const START_TO_CLOSE_DEFAULT: Duration = Duration::from_secs(5 * 60);
+pub const START_TO_CLOSE_DEFAULT: Duration = Duration::from_mins(5);
 /// A turn that polls user code for longer than this is a deadlock, by default.
 pub const TURN_LIMIT_DEFAULT: Duration = Duration::from_secs(10);
 /// A turn longer than this is reported in the log.
@@ -33,6 +33,6 @@ pub const LOST_BEFORE_ISOLATION: u32 = 2;
 /// First delay before a blocked run is tried again; doubles up to [`BLOCKED_RETRY_MAX`].
 pub const BLOCKED_RETRY_FIRST: Duration = Duration::from_secs(1);
 /// Longest delay before a blocked run is tried again.
-pub const BLOCKED_RETRY_MAX: Duration = Duration::from_secs(5 * 60);
+pub const BLOCKED_RETRY_MAX: Duration = Duration::from_mins(5);
 /// The floor under every wake-up: a poll finds what a notification missed.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);

@@ -34,7 +34,9 @@ pub enum InvalidRetryPolicy {
     #[error("the retry coefficient is {0}: it must be a finite number of at least 1, or delays would shrink")]
     Coefficient(f64),
     /// The first delay is longer than the longest.
-    #[error("the first retry delay {initial:?} is longer than the longest {max:?}; raise `max` or lower `initial`")]
+    #[error(
+        "the first retry delay {initial:?} is longer than the longest {max:?}; raise `max` or lower `initial`"
+    )]
     InitialOverMax {
         /// The first delay.
         initial: Duration,
@@ -169,6 +171,34 @@ impl RetryPolicy {
         #[expect(clippy::cast_precision_loss, reason = "53 bits are enough for jitter")]
         let unit = (z >> 11) as f64 / (1u64 << 53) as f64;
         delay.mul_f64(1.0 - self.jitter * unit)
+    }
+}
+
+/// What an error knows about trying again; optional, for the error type of an activity.
+///
+/// Without it every error is retried by the activity's policy.
+///
+/// ```
+/// # use std::time::Duration;
+/// # enum PaymentError { Refused, Busy }
+/// impl durable_core::retry::RetryAdvice for PaymentError {
+///     fn retryable(&self) -> bool {
+///         !matches!(self, Self::Refused)
+///     }
+///     fn retry_after(&self) -> Option<Duration> {
+///         matches!(self, Self::Busy).then(|| Duration::from_secs(30))
+///     }
+/// }
+/// ```
+pub trait RetryAdvice {
+    /// Whether another attempt may help. Default: yes.
+    fn retryable(&self) -> bool {
+        true
+    }
+
+    /// How long to wait before it at least. Default: the policy's delay.
+    fn retry_after(&self) -> Option<Duration> {
+        None
     }
 }
 

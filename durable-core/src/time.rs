@@ -110,7 +110,7 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "this is the Clock")]
     fn sleep_until(&self, at: Duration) -> Sleep {
         // tokio wakes timers beyond about two years early by its own cap; slices keep any length right.
-        const SLICE: Duration = Duration::from_secs(24 * 60 * 60);
+        const SLICE: Duration = Duration::from_hours(24);
         let start = self.start;
         Box::pin(async move {
             loop {

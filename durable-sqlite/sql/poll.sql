@@ -1,4 +1,4 @@
--- What there is to do, in one read. ?1 test clock, ?2 owner, ?3 queues and ?4 activity types (JSON arrays).
+-- G9: what there is to do, in one read. ?1 test clock, ?2 owner, ?3 queues and ?4 activity types (JSON arrays).
 -- Index: instances_pick, instances_wake, instances_lease, instances_owner, activities_pick, activities_deadline,
 -- activities_lease; each look-up is a seek per queue and priority.
 WITH clock (now) AS MATERIALIZED (

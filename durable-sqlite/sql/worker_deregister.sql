@@ -1,3 +1,3 @@
--- Forgets an incarnation that stopped on purpose; its claims stay under their leases.
+-- G3: forgets an incarnation that stopped on purpose; its claims stay under their leases.
 -- Index: primary key.
 DELETE FROM workers WHERE incarnation = ?1

@@ -1,4 +1,4 @@
--- Durable activity rows of the claimed instances (?1, a JSON array of ids).
+-- G1: durable activity rows of the claimed instances (?1, a JSON array of ids).
 -- Index: activities_instance.
 SELECT instance_id, command_id, id
 FROM activities

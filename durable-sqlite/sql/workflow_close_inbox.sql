@@ -1,3 +1,3 @@
--- Unread messages of a closed instance are gone.
+-- G2: unread messages of a closed instance are gone.
 -- Index: primary key of inbox.
 DELETE FROM inbox WHERE instance_id = ?1

@@ -17,7 +17,7 @@ use crate::sql;
 const MIGRATIONS: [&str; 1] = [include_str!("../migrations/0001_initial.sql")];
 
 /// The version that this build reads and writes.
-#[expect(clippy::cast_possible_wrap, clippy::cast_possible_truncation, reason = "a short constant list")]
+#[expect(clippy::cast_possible_wrap, reason = "a short constant list")]
 const VERSION: i64 = MIGRATIONS.len() as i64;
 
 #[async_trait]

@@ -78,7 +78,7 @@ async fn start_one(transaction: &mut WriteTransaction, start: StartRun) -> Attem
     if let Some((instance, run)) = repeated {
         return Ok(StartOutcome::Started(instance_ref(instance, &run)?));
     }
-    let existing: Option<(i64, Vec<u8>, String, Vec<u8>, i64)> = query_as(sql!("workflow_start_existing"))
+    let existing: Option<Existing> = query_as(sql!("workflow_start_existing"))
         .bind(start.workflow_id.as_str())
         .fetch_optional(&mut *connection)
         .await?;
@@ -90,6 +90,9 @@ async fn start_one(transaction: &mut WriteTransaction, start: StartRun) -> Attem
     }
     insert_instance(connection, start, now).await.map(StartOutcome::Started)
 }
+
+/// Instance, run, type, digest of the arguments, status.
+type Existing = (i64, Vec<u8>, String, Vec<u8>, i64);
 
 async fn insert_instance(
     connection: &mut SqliteConnection,

@@ -28,7 +28,9 @@ pub struct EncodedBatch {
 /// A stored batch that cannot be read. Nothing after it is replayed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
-#[error("history row of events {first} to {last} cannot be read at event {at}: {reason}; restore the row, or run the build that wrote it")]
+#[error(
+    "history row of events {first} to {last} cannot be read at event {at}: {reason}; restore the row, or run the build that wrote it"
+)]
 pub struct CorruptHistory {
     /// First event id that the row claims to hold.
     pub first: EventId,

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::failure::{Failure, TimeoutKind};
 use crate::id::{BuildId, CommandId, CommandKey, EventId, IdSeed, QueueName, RunId, WorkflowId};
 use crate::limits::START_TO_CLOSE_DEFAULT;
-use crate::payload::Payload;
+use crate::payload::{DataError, Payload};
 use crate::retry::RetryPolicy;
 use crate::time::Timestamp;
 
@@ -116,8 +116,8 @@ pub enum Marker {
         name: String,
         /// Its structural key.
         key: CommandKey,
-        /// What the closure returned.
-        value: Payload,
+        /// What the closure returned, as the code saw it: its value, or why it was refused.
+        value: Result<Payload, DataError>,
     },
 }
 
@@ -140,9 +140,14 @@ pub enum EventKind {
     /// Accepted and ignored: other tools write it.
     WorkflowTaskScheduled {},
     /// A turn began: everything recorded before it was delivered to it, one at a time.
-    WorkflowTaskStarted { events: u64, bytes: u64 },
+    WorkflowTaskStarted {
+        events: u64,
+    },
     /// The turn ended; the command events that follow are what it asked for.
-    WorkflowTaskCompleted { started: EventId, build: BuildId },
+    WorkflowTaskCompleted {
+        started: EventId,
+        build: BuildId,
+    },
     /// Command: run an activity.
     ActivityTaskScheduled {
         id: CommandId,
@@ -155,27 +160,68 @@ pub enum EventKind {
         location: String,
     },
     /// Accepted and ignored by the engine.
-    ActivityTaskStarted { id: CommandId, attempt: u32 },
-    ActivityTaskCompleted { id: CommandId, attempt: u32, result: Payload },
-    ActivityTaskFailed { id: CommandId, attempt: u32, failure: Failure },
-    ActivityTaskTimedOut { id: CommandId, attempt: u32, timeout: TimeoutKind, failure: Failure },
+    ActivityTaskStarted {
+        id: CommandId,
+        attempt: u32,
+    },
+    ActivityTaskCompleted {
+        id: CommandId,
+        attempt: u32,
+        result: Payload,
+    },
+    ActivityTaskFailed {
+        id: CommandId,
+        attempt: u32,
+        failure: Failure,
+    },
+    ActivityTaskTimedOut {
+        id: CommandId,
+        attempt: u32,
+        timeout: TimeoutKind,
+        failure: Failure,
+    },
     /// Command: stop waiting for an activity and tell it so.
-    ActivityTaskCancelRequested { id: CommandId },
-    ActivityTaskCanceled { id: CommandId },
+    ActivityTaskCancelRequested {
+        id: CommandId,
+    },
+    ActivityTaskCanceled {
+        id: CommandId,
+    },
     /// Command: wake the run at `fire_at`.
-    TimerStarted { id: CommandId, key: CommandKey, duration_us: u64, fire_at: Timestamp, location: String },
-    TimerFired { id: CommandId },
+    TimerStarted {
+        id: CommandId,
+        key: CommandKey,
+        duration_us: u64,
+        fire_at: Timestamp,
+        location: String,
+    },
+    TimerFired {
+        id: CommandId,
+    },
     /// Command: the run no longer waits for the timer.
-    TimerCanceled { id: CommandId },
+    TimerCanceled {
+        id: CommandId,
+    },
     /// Command: a value to remember.
-    MarkerRecorded { marker: Marker },
-    WorkflowExecutionCancelRequested { reason: String },
+    MarkerRecorded {
+        marker: Marker,
+    },
+    WorkflowExecutionCancelRequested {
+        reason: String,
+    },
     /// Command, last event: the workflow returned `Ok`.
-    WorkflowExecutionCompleted { result: Payload, result_hash: u64 },
+    WorkflowExecutionCompleted {
+        result: Payload,
+        result_hash: u64,
+    },
     /// Command, last event: the workflow returned `Err`.
-    WorkflowExecutionFailed { failure: Failure },
+    WorkflowExecutionFailed {
+        failure: Failure,
+    },
     /// Command, last event: the workflow returned `Err` after a cancel request.
-    WorkflowExecutionCanceled { failure: Failure },
+    WorkflowExecutionCanceled {
+        failure: Failure,
+    },
 }
 
 impl EventKind {

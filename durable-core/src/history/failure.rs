@@ -105,6 +105,9 @@ mod tests {
     fn an_error_text_over_the_limit_is_cut_at_a_character_and_says_so() {
         let failure = Failure::new(FailureKind::Application, "é".repeat(PAYLOAD_MAX_BYTES));
         assert!(failure.message.len() <= PAYLOAD_MAX_BYTES);
-        assert!(failure.message.ends_with("[cut: the error text had 4194304 bytes]"), "cut text lost its note");
+        assert!(
+            failure.message.ends_with("[cut: the error text had 4194304 bytes]"),
+            "cut text lost its note"
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! What may travel through history: [`DurableData`], and its JSON encoding.
 
 use bytes::Bytes;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use super::{Encoding, Payload};
 use crate::limits::PAYLOAD_MAX_BYTES;
@@ -23,11 +23,13 @@ pub trait DurableData: Serialize + DeserializeOwned + 'static {}
 impl<T: Serialize + DeserializeOwned + 'static> DurableData for T {}
 
 /// A value that could not be encoded, decoded, or is too large.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
 #[non_exhaustive]
 pub enum DataError {
     /// serde refused to write the value.
-    #[error("{what} cannot be encoded as JSON: {reason}; make every part of its type serializable (map keys must be text or numbers)")]
+    #[error(
+        "{what} cannot be encoded as JSON: {reason}; make every part of its type serializable (map keys must be text or numbers)"
+    )]
     Encode {
         /// What the value is, e.g. ``input of activity `ship` ``.
         what: String,
@@ -35,7 +37,9 @@ pub enum DataError {
         reason: String,
     },
     /// The recorded bytes do not fit the type.
-    #[error("{what} cannot be decoded: {reason}; a changed type must still read what older code wrote (new fields optional or with a default)")]
+    #[error(
+        "{what} cannot be decoded: {reason}; a changed type must still read what older code wrote (new fields optional or with a default)"
+    )]
     Decode {
         /// What the value is.
         what: String,
@@ -43,7 +47,9 @@ pub enum DataError {
         reason: String,
     },
     /// The value is over the payload limit.
-    #[error("{what} has {size} bytes, the limit is {PAYLOAD_MAX_BYTES} (2 MiB); store large data elsewhere and pass its address")]
+    #[error(
+        "{what} has {size} bytes, the limit is {PAYLOAD_MAX_BYTES} (2 MiB); store large data elsewhere and pass its address"
+    )]
     TooLarge {
         /// What the value is.
         what: String,

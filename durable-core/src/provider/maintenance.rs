@@ -49,6 +49,7 @@ pub struct PollParams {
 
 /// What there is to do; read without a write.
 #[derive(Debug, Clone)]
+#[expect(clippy::struct_excessive_bools, reason = "five independent answers, not a state")]
 pub struct PollHint {
     /// The database's clock.
     pub now: Timestamp,

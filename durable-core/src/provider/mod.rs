@@ -24,7 +24,9 @@ pub use self::activity_queue::{
 pub use self::error::{ErrorKind, ProviderError, ProviderResult};
 pub use self::inbox::{CancelRequest, Inbox, InboxMessage, InboxRead, MessageKind, SendOutcome};
 pub use self::inspect::{BlockedView, HistoryPage, HistoryRead, Inspect, InstanceRef, InstanceView};
-pub use self::maintenance::{LeaseRenewal, LeaseState, Maintenance, PollHint, PollParams, SweepParams, SweepReport};
+pub use self::maintenance::{
+    LeaseRenewal, LeaseState, Maintenance, PollHint, PollParams, SweepParams, SweepReport,
+};
 pub use self::schema::Schema;
 pub use self::status::Status;
 pub use self::workers::{Registered, WorkerRegistration, Workers};

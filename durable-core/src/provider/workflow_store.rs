@@ -273,7 +273,10 @@ pub trait WorkflowStore: Send + Sync {
     /// # Errors
     ///
     /// Per start: `AlreadyExists` naming both types (or saying that the arguments differ), `Invalid`.
-    async fn workflow_start(&self, starts: Vec<StartRun>) -> ProviderResult<Vec<ProviderResult<StartOutcome>>>;
+    async fn workflow_start(
+        &self,
+        starts: Vec<StartRun>,
+    ) -> ProviderResult<Vec<ProviderResult<StartOutcome>>>;
 
     /// Claims runnable runs of one queue in order of (priority, eligible time, id) (G1, G9). Raises the
     /// epoch, counts the claim (G8) and dead-letters what was claimed too often.
@@ -286,5 +289,6 @@ pub trait WorkflowStore: Send + Sync {
     ///
     /// Per commit: `LeaseLost` when the owner guard does not hold. For the whole batch: the transaction
     /// failed and nothing was written (or, for `Unavailable`, the answer was lost).
-    async fn workflow_commit(&self, batch: CommitBatch) -> ProviderResult<Vec<ProviderResult<CommitReceipt>>>;
+    async fn workflow_commit(&self, batch: CommitBatch)
+    -> ProviderResult<Vec<ProviderResult<CommitReceipt>>>;
 }

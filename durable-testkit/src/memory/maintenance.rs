@@ -64,6 +64,7 @@ struct Renewal {
 }
 
 impl Renewal {
+    #[expect(clippy::needless_pass_by_value, reason = "the pair holds the only borrow of the row")]
     /// Never shortens a lease, never revives an expired one (G7); `false` when it is lost.
     fn apply(&self, epoch: Epoch, found: Option<(Epoch, &mut Option<Claim>)>) -> bool {
         let Some((stored, Some(claim))) = found else { return false };

@@ -62,6 +62,7 @@ pub(super) struct Instance {
 
 /// One durable activity row.
 #[derive(Debug)]
+#[expect(clippy::struct_field_names, reason = "`activity_type` is the contract's word")]
 pub(super) struct Activity {
     pub(super) instance: InstanceId,
     pub(super) run_id: RunId,

@@ -1,0 +1,18 @@
+//! What generated code calls. No part of the public API: it changes with the macros.
+
+mod args;
+pub mod data_probe;
+pub mod error_probe;
+mod outcome;
+
+pub use self::args::{ArgCodec, ArgReader, ArgWriter, arg_codec};
+
+pub use self::error_probe::ErrorReport;
+pub use self::outcome::{OutcomeType, Recorded};
+pub use crate::payload::{DataError, Payload};
+
+pub use crate::activity::{BoxFuture, OptionsSpec, activity_options};
+pub use crate::history::ActivityOptions;
+pub use crate::workflow::{
+    Block, Durable, DurableFuture, Held, Join, JoinScope, LocalBoxFuture, block, check, durable, join,
+};

@@ -1,0 +1,210 @@
+//! The capability to issue commands: what a workflow may do.
+
+use std::panic::{Location, resume_unwind};
+use std::pin::Pin;
+use std::rc::{Rc, Weak};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use uuid::Uuid;
+
+use super::future::{Block, DurableFuture};
+use super::run::{RunCell, set_reach};
+use super::spawn::{TaskHandle, spawn};
+use super::timer::{Sleep, SleepState};
+use crate::engine::{CancelReach, Halted};
+use crate::id::{RunId, WorkflowId};
+use crate::limits::TIMER_MAX;
+use crate::payload::{DataError, DurableData, decode, derive, encode};
+use crate::time::Timestamp;
+
+/// What a workflow may do. Stays on the thread that polls the run: it cannot move into another task.
+#[derive(Debug, Clone)]
+pub struct WorkflowContext {
+    run: Weak<RunCell>,
+}
+
+/// A timer that no backend could hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+#[error("a timer of {asked:?} is longer than the longest, {TIMER_MAX:?} (100 years); wait in steps")]
+pub struct TimerTooLong {
+    /// What was asked for.
+    pub asked: Duration,
+}
+
+/// The panic payload by which code that cannot return stops after its task has failed.
+#[derive(Debug)]
+pub(super) struct HaltedCode;
+
+impl WorkflowContext {
+    pub(super) fn new(run: &Rc<RunCell>) -> Self {
+        Self { run: Rc::downgrade(run) }
+    }
+
+    pub(super) fn weak(&self) -> Weak<RunCell> {
+        Weak::clone(&self.run)
+    }
+
+    /// The run behind the context.
+    #[expect(
+        clippy::expect_used,
+        reason = "a context outlives its run only if user code leaks it out of the run, a programmer error"
+    )]
+    pub(super) fn run(&self) -> Rc<RunCell> {
+        self.run.upgrade().expect("a WorkflowContext was used after its run had left memory")
+    }
+
+    /// The user's name for this piece of work.
+    pub fn workflow_id(&self) -> WorkflowId {
+        self.run().identity.workflow_id.clone()
+    }
+
+    /// The run.
+    pub fn run_id(&self) -> RunId {
+        self.run().identity.run_id
+    }
+
+    /// The time of the current turn, recorded in history: frozen within a turn, equal on replay, never
+    /// going back.
+    pub fn now(&self) -> Timestamp {
+        self.run().engine.borrow().now()
+    }
+
+    /// Whether the run was asked to cancel and this place is not shielded from it.
+    pub fn is_cancelled(&self) -> bool {
+        let run = self.run();
+        run.engine.borrow().is_cancelled(run.reach())
+    }
+
+    /// A durable timer: waits `duration` from [`now`](Self::now), across crashes and deploys.
+    ///
+    /// Zero is recorded like any other and fires at once. Ends in [`Cancelled`](super::Cancelled) when the
+    /// run is asked to cancel.
+    ///
+    /// # Panics
+    ///
+    /// Over 100 years; use [`try_sleep`](Self::try_sleep) for a duration that is not yours. The panic blocks
+    /// the run, which keeps its state.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "a constant out of range is a programmer error; try_sleep returns it")]
+    pub fn sleep(&self, duration: Duration) -> Sleep {
+        match self.try_sleep(duration) {
+            Ok(sleep) => sleep,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Like [`sleep`](Self::sleep) for a duration that may be out of range.
+    ///
+    /// # Errors
+    ///
+    /// [`TimerTooLong`] over 100 years; no command is issued.
+    #[track_caller]
+    pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, TimerTooLong> {
+        if duration > TIMER_MAX {
+            return Err(TimerTooLong { asked: duration });
+        }
+        let key = self.run().mint_key("sleep");
+        let location = Location::caller().to_string();
+        Ok(Sleep { run: self.weak(), duration, state: SleepState::Built { key, location } })
+    }
+
+    /// Runs `f` once and records its value; replay returns the recorded value and never calls `f`.
+    ///
+    /// For what is quick and may differ between two runs of the same code. `Send` keeps the context out.
+    ///
+    /// # Errors
+    ///
+    /// The value cannot be encoded or is over 2 MiB; nothing is recorded.
+    pub fn side_effect<T, F>(&self, name: &str, f: F) -> Result<T, DataError>
+    where
+        T: DurableData,
+        F: FnOnce() -> T + Send,
+    {
+        let run = self.run();
+        let key = run.mint_key(name);
+        let what = format!("the value of side effect `{name}`");
+        let recalled = run.engine.borrow_mut().recall_side_effect(name, &key);
+        match recalled {
+            Ok(Some(recorded)) => match decode(&what, &recorded?) {
+                Ok(value) => Ok(value),
+                Err(error) => {
+                    run.engine.borrow_mut().halt_undecodable(error.to_string());
+                    resume_unwind(Box::new(HaltedCode))
+                }
+            },
+            Ok(None) => {
+                let encoded = encode(&what, &f());
+                // The code goes on with what replay will read, a refusal included: both see the same.
+                let seen = encoded.clone().and_then(|payload| decode(&what, &payload));
+                let value = seen.as_ref().map_err(Clone::clone).and(encoded);
+                let recorded = run.engine.borrow_mut().record_side_effect(name, key, value);
+                match recorded {
+                    Ok(()) => seen,
+                    Err(Halted) => resume_unwind(Box::new(HaltedCode)),
+                }
+            }
+            Err(Halted) => resume_unwind(Box::new(HaltedCode)),
+        }
+    }
+
+    /// A random number derived from the run's recorded seed and this call's key: equal on every replay,
+    /// and untouched by other calls added elsewhere.
+    pub fn random(&self) -> u64 {
+        let bytes = self.derived("random");
+        u64::from_be_bytes([bytes[0], bytes[1], bytes[2], bytes[3], bytes[4], bytes[5], bytes[6], bytes[7]])
+    }
+
+    /// A unique id derived like [`random`](Self::random), in the form of a version 4 UUID.
+    pub fn uuid(&self) -> Uuid {
+        let bytes = self.derived("uuid");
+        let mut id = [0; 16];
+        id.copy_from_slice(&bytes[..16]);
+        uuid::Builder::from_random_bytes(id).into_uuid()
+    }
+
+    fn derived(&self, name: &str) -> [u8; 32] {
+        let run = self.run();
+        let key = run.mint_key(name);
+        derive(run.seed, &key.0)
+    }
+
+    /// Starts a durable future at once, beside the code that goes on. Await the handle for its value;
+    /// dropping it cancels what runs; [`TaskHandle::detach`] lets it run until the workflow returns.
+    pub fn spawn<F>(&self, future: F) -> TaskHandle<F::Output>
+    where
+        F: IntoFuture + 'static,
+        F::IntoFuture: DurableFuture + 'static,
+        F::Output: 'static,
+    {
+        spawn(&self.run(), future.into_future())
+    }
+
+    /// Runs clean-up that a cancel request does not reach: waits inside it go on as if there were none.
+    pub fn shield<F>(&self, future: F) -> Shield<F::IntoFuture>
+    where
+        F: IntoFuture,
+        F::IntoFuture: DurableFuture,
+    {
+        let scope = self.run().open_scope("shield");
+        Shield(Block::in_scope(Some(scope), future.into_future()))
+    }
+}
+
+/// Clean-up that a cancel request does not reach.
+#[derive(Debug)]
+#[must_use = "a future does nothing until it is awaited"]
+pub struct Shield<F>(Block<F>);
+
+impl<F: Future> Future for Shield<F> {
+    type Output = F::Output;
+
+    fn poll(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<F::Output> {
+        let _reach = set_reach(CancelReach::Shielded);
+        Pin::new(&mut self.0).poll(cx)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<F: Future> DurableFuture for Shield<F> {}

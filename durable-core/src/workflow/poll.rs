@@ -1,0 +1,334 @@
+//! Drives the futures of one run against its engine: replays the past, then takes new turns.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use super::context::HaltedCode;
+use super::entry::{Start, WorkflowEntry};
+use super::run::RunCell;
+use crate::engine::{Delivery, Engine, Fault, OpenActivity, PastTurn, Tail, TurnSplitter, TurnStart};
+use crate::history::{Event, EventKind};
+use crate::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
+use crate::time::Timestamp;
+
+/// Which run it is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunIdentity {
+    /// The user's name for the work.
+    pub workflow_id: WorkflowId,
+    /// The run.
+    pub run_id: RunId,
+}
+
+/// A workflow task that failed. The run is not ended by it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+#[error("{reason}")]
+pub struct TaskFailure {
+    /// Why, for people.
+    pub reason: String,
+    /// The turn's inputs as events, to be committed without commands: finished work is never lost.
+    pub inputs: Vec<Event>,
+}
+
+/// What a turn produced.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TurnOutput {
+    /// Inputs, task started, task completed, commands: to be committed as one.
+    pub events: Vec<Event>,
+    /// Activities to start once that is durable. Those cancelled in the same turn are not among them.
+    pub scheduled: Vec<OpenActivity>,
+    /// Activities of earlier turns whose cancellation was requested.
+    pub cancelled: Vec<CommandId>,
+    /// The terminal event, if the run is over.
+    pub closed: Option<EventKind>,
+    /// When the next timer is due.
+    pub next_timer: Option<Timestamp>,
+}
+
+/// A run in memory. It never leaves its thread; after an error it must be dropped.
+#[derive(Debug)]
+pub struct LiveRun {
+    run: Rc<RunCell>,
+    entry: Option<Arc<dyn WorkflowEntry>>,
+    /// Committed events that no turn has been given yet.
+    tail: Tail,
+    next: EventId,
+    seed: IdSeed,
+}
+
+impl Drop for LiveRun {
+    fn drop(&mut self) {
+        let run = &self.run;
+        // A destructor of user code may panic; it must not take the workflow thread with it.
+        if catch_unwind(AssertUnwindSafe(|| run.discard())).is_err() {
+            tracing::warn!(workflow_id = %run.identity.workflow_id, "a destructor panicked while a run left memory");
+        }
+    }
+}
+
+impl LiveRun {
+    /// Replays a history: every past turn is taken again and must ask for exactly what it asked for then.
+    ///
+    /// `entry` is `None` when no such workflow is registered. `max_events` limits the history.
+    ///
+    /// # Errors
+    ///
+    /// The task failed: the code does not fit, panicked, or an event cannot be read.
+    pub fn load(
+        entry: Option<&Arc<dyn WorkflowEntry>>,
+        identity: RunIdentity,
+        events: Vec<Event>,
+        max_events: u64,
+    ) -> Result<Self, TaskFailure> {
+        let fail = |reason: String| TaskFailure { reason, inputs: Vec::new() };
+        let Some(Event { kind: EventKind::WorkflowExecutionStarted { seed, workflow_type, .. }, .. }) =
+            events.first()
+        else {
+            return Err(fail(
+                Fault::Corrupt {
+                    event: EventId::FIRST,
+                    reason: "a history begins with WorkflowExecutionStarted".to_owned(),
+                }
+                .to_string(),
+            ));
+        };
+        if entry.is_none() {
+            return Err(fail(format!(
+                "this worker has no workflow named `{workflow_type}`; register it with `.workflow::<..>()`, \
+                 or run a worker of a build that has it"
+            )));
+        }
+        let seed = *seed;
+        let engine = Engine::new(workflow_type, seed, max_events);
+        let mut live = Self {
+            run: RunCell::new(identity, seed, engine),
+            entry: entry.cloned(),
+            tail: Tail::default(),
+            next: EventId(events.len() as u64 + 1),
+            seed,
+        };
+        live.replay(events).map_err(fail)?;
+        Ok(live)
+    }
+
+    fn replay(&mut self, events: Vec<Event>) -> Result<(), String> {
+        let mut splitter = TurnSplitter::default();
+        for event in events {
+            let turn = splitter
+                .push(event)
+                .map_err(|(event, reason)| Fault::Corrupt { event, reason }.to_string())?;
+            if let Some(turn) = turn {
+                self.replay_turn(turn)?;
+            }
+        }
+        let (last, tail) = splitter.finish();
+        if let Some(turn) = last {
+            self.replay_turn(turn)?;
+        }
+        self.tail = tail;
+        Ok(())
+    }
+
+    fn replay_turn(&mut self, turn: PastTurn) -> Result<(), String> {
+        self.run.engine.borrow_mut().begin_turn(TurnStart {
+            at: turn.started.at,
+            recorded: Some(turn.commands),
+            events: turn.started.id.0,
+        });
+        self.deliver_all(&turn.inputs)?;
+        let ended = self.run.engine.borrow_mut().end_turn();
+        ended.map(|_| ()).map_err(|fault| fault.to_string())
+    }
+
+    /// Delivers events one at a time, polling what each wakes before the next.
+    fn deliver_all(&self, events: &[Event]) -> Result<(), String> {
+        for event in events {
+            let polled = catch_unwind(AssertUnwindSafe(|| self.deliver(event)));
+            // A fault comes first: code that cannot return stops by unwinding after one.
+            if let Some(fault) = self.run.engine.borrow().fault() {
+                return Err(fault.to_string());
+            }
+            match polled {
+                Ok(result) => result?,
+                Err(payload) => return Err(self.describe_panic(payload.as_ref())),
+            }
+        }
+        let engine = self.run.engine.borrow();
+        if !events.is_empty() && !engine.is_closed() && engine.pending() == 0 {
+            return Err(format!(
+                "workflow `{}` waits for something that is not durable, so nothing recorded can ever wake it \
+                 (last command: {}); await only `ctx` operations and calls of activities",
+                self.name(),
+                engine.last_command().unwrap_or("none")
+            ));
+        }
+        Ok(())
+    }
+
+    fn deliver(&self, event: &Event) -> Result<(), String> {
+        let delivered = self.run.engine.borrow_mut().deliver(event);
+        match delivered.map_err(|fault| fault.to_string())? {
+            Delivery::Nothing => return Ok(()),
+            Delivery::Begin(begin) => {
+                if let Some(entry) = &self.entry {
+                    let start = Start { run: &self.run, input: &begin.input };
+                    entry.begin(start).map_err(|error| error.to_string())?;
+                }
+            }
+            Delivery::Wake(ids) => ids.into_iter().for_each(|id| self.run.wake(id)),
+        }
+        self.run.poll_ready();
+        Ok(())
+    }
+
+    fn name(&self) -> &'static str {
+        self.entry.as_ref().map_or("?", |entry| entry.name())
+    }
+
+    fn describe_panic(&self, payload: &(dyn Any + Send)) -> String {
+        let text = payload
+            .downcast_ref::<&str>()
+            .map(|text| (*text).to_owned())
+            .or_else(|| payload.downcast_ref::<String>().cloned())
+            .or_else(|| payload.is::<HaltedCode>().then(|| "stopped after a failed task".to_owned()))
+            .unwrap_or_else(|| "a panic without a text".to_owned());
+        format!(
+            "workflow `{}` panicked: {text}; fix the code and deploy it, the run goes on by itself",
+            self.name()
+        )
+    }
+
+    /// Id that the next new event gets.
+    pub fn next_event(&self) -> EventId {
+        self.next
+    }
+
+    /// The run's id seed.
+    pub fn seed(&self) -> IdSeed {
+        self.seed
+    }
+
+    /// Whether committed events wait to be delivered: a start, or the inputs of a failed turn.
+    pub fn has_tail(&self) -> bool {
+        !self.tail.inputs.is_empty() || self.tail.started.is_some()
+    }
+
+    /// Whether the workflow has returned.
+    pub fn is_closed(&self) -> bool {
+        self.run.engine.borrow().is_closed()
+    }
+
+    /// Timers that are due at `at`, as inputs, in order of (due time, id).
+    pub fn due_timers(&self, at: Timestamp) -> Vec<EventKind> {
+        let engine = self.run.engine.borrow();
+        engine
+            .open_timers()
+            .take_while(|timer| timer.fire_at <= at)
+            .filter(|timer| !self.tail_fires(timer.id))
+            .map(|timer| EventKind::TimerFired { id: timer.id })
+            .collect()
+    }
+
+    fn tail_fires(&self, timer: CommandId) -> bool {
+        self.tail.inputs.iter().any(|event| event.kind == EventKind::TimerFired { id: timer })
+    }
+
+    /// When the next timer is due.
+    pub fn next_timer(&self) -> Option<Timestamp> {
+        self.run.engine.borrow().open_timers().next().map(|timer| timer.fire_at)
+    }
+
+    /// Activities without outcome, outcomes that wait to be delivered taken into account.
+    pub fn open_activities(&self) -> Vec<OpenActivity> {
+        let settled: Vec<_> = self.tail.inputs.iter().filter_map(|event| outcome_of(&event.kind)).collect();
+        let engine = self.run.engine.borrow();
+        engine.open_activities().filter(|activity| !settled.contains(&activity.id)).cloned().collect()
+    }
+
+    /// Takes a turn: what is committed and not delivered yet, then `inputs`.
+    ///
+    /// # Errors
+    ///
+    /// The task failed; the inputs come back as events to be committed alone.
+    pub fn turn(
+        &mut self,
+        inputs: Vec<EventKind>,
+        at: Timestamp,
+        build: &BuildId,
+    ) -> Result<TurnOutput, TaskFailure> {
+        let tail = std::mem::take(&mut self.tail);
+        let fresh = number(self.next, at, inputs);
+        let started_id = EventId(self.next.0 + fresh.len() as u64);
+        self.run.engine.borrow_mut().begin_turn(TurnStart { at, recorded: None, events: started_id.0 });
+        let at = self.run.engine.borrow().now();
+        let mut delivered = tail.inputs;
+        delivered.extend(fresh.iter().cloned());
+        if let Err(reason) = self.deliver_all(&delivered) {
+            return Err(TaskFailure { reason, inputs: fresh });
+        }
+        let ended = self.run.engine.borrow_mut().end_turn();
+        let commands = match ended {
+            Ok(commands) => commands,
+            Err(fault) => return Err(TaskFailure { reason: fault.to_string(), inputs: fresh }),
+        };
+        Ok(self.finish_turn(fresh, commands, at, started_id, build))
+    }
+
+    fn finish_turn(
+        &mut self,
+        mut events: Vec<Event>,
+        commands: Vec<EventKind>,
+        at: Timestamp,
+        started: EventId,
+        build: &BuildId,
+    ) -> TurnOutput {
+        let mut own = vec![
+            EventKind::WorkflowTaskStarted { events: started.0 },
+            EventKind::WorkflowTaskCompleted { started, build: build.clone() },
+        ];
+        let scheduled_now: Vec<_> = commands.iter().filter_map(scheduled_id).collect();
+        let cancelled = commands.iter().filter_map(cancelled_id).filter(|id| !scheduled_now.contains(id));
+        let cancelled = cancelled.collect();
+        let closed = commands.iter().find(|command| command.is_terminal()).cloned();
+        own.extend(commands);
+        events.extend(number(started, at, own));
+        self.next = EventId(events.last().map_or(self.next.0, |event| event.id.0 + 1));
+        let engine = self.run.engine.borrow();
+        let scheduled = match closed {
+            Some(_) => Vec::new(),
+            None => scheduled_now.iter().filter_map(|id| engine.open_activity(*id).cloned()).collect(),
+        };
+        drop(engine);
+        TurnOutput { events, scheduled, cancelled, closed, next_timer: self.next_timer() }
+    }
+}
+
+fn number(first: EventId, at: Timestamp, kinds: Vec<EventKind>) -> Vec<Event> {
+    (first.0..).zip(kinds).map(|(id, kind)| Event { id: EventId(id), at, kind }).collect()
+}
+
+fn scheduled_id(command: &EventKind) -> Option<CommandId> {
+    match command {
+        EventKind::ActivityTaskScheduled { id, .. } => Some(*id),
+        _ => None,
+    }
+}
+
+fn cancelled_id(command: &EventKind) -> Option<CommandId> {
+    match command {
+        EventKind::ActivityTaskCancelRequested { id } => Some(*id),
+        _ => None,
+    }
+}
+
+fn outcome_of(event: &EventKind) -> Option<CommandId> {
+    match event {
+        EventKind::ActivityTaskCompleted { id, .. }
+        | EventKind::ActivityTaskFailed { id, .. }
+        | EventKind::ActivityTaskTimedOut { id, .. }
+        | EventKind::ActivityTaskCanceled { id } => Some(*id),
+        _ => None,
+    }
+}

@@ -1,0 +1,10 @@
+//! End to end through the facade: workflows against histories, without a database.
+#![allow(missing_docs, clippy::unnecessary_wraps, clippy::unused_async)]
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod cancel;
+mod faults;
+mod harness;
+mod keys;
+mod replay;
+mod timers;

@@ -1,0 +1,11 @@
+use std::time::Duration;
+
+use durable::WorkflowContext;
+
+#[durable::workflow]
+async fn checkout(ctx: &WorkflowContext) -> Result<u32, String> {
+    let (_, slept) = durable::join!(tokio::time::sleep(Duration::from_secs(1)), ctx.sleep(Duration::from_secs(1)));
+    Ok(u32::from(slept.is_ok()))
+}
+
+fn main() {}

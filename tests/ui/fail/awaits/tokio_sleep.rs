@@ -1,0 +1,12 @@
+use std::time::Duration;
+
+use durable::WorkflowContext;
+
+#[durable::workflow]
+async fn checkout(ctx: &WorkflowContext) -> Result<u32, String> {
+    let _ = ctx;
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    Ok(1)
+}
+
+fn main() {}

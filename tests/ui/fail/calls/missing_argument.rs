@@ -1,0 +1,13 @@
+use durable::{ActivityContext, WorkflowContext};
+
+#[durable::activity]
+async fn charge(_ctx: &ActivityContext, order: String, cents: u64) -> Result<u64, String> {
+    Ok(order.len() as u64 + cents)
+}
+
+#[durable::workflow]
+async fn checkout(ctx: &WorkflowContext) -> Result<bool, String> {
+    Ok(charge(ctx, "order".to_owned()).await.is_ok())
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+use durable::WorkflowContext;
+
+struct Outcome;
+
+#[durable::workflow]
+async fn checkout(_ctx: &WorkflowContext) -> Outcome {
+    Outcome
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+#[durable::helper(name = "x")]
+async fn named() {}
+
+#[durable::helper]
+fn plain() {}
+
+fn main() {
+    plain();
+    let _ = named();
+}

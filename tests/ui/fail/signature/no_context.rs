@@ -1,0 +1,6 @@
+#[durable::workflow]
+async fn checkout() -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}

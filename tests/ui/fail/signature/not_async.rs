@@ -1,0 +1,8 @@
+use durable::WorkflowContext;
+
+#[durable::workflow]
+fn checkout(_ctx: &WorkflowContext) -> Result<(), String> {
+    Ok(())
+}
+
+fn main() {}
