@@ -49,9 +49,9 @@ impl VirtualClock {
     pub fn advance_to(&self, to: Duration) {
         let due = {
             let mut shared = self.shared();
-            shared.elapsed = shared.elapsed.max(to);
-            let later =
-                shared.sleepers.split_off(&(shared.elapsed.saturating_add(Duration::from_nanos(1)), 0));
+            let now = shared.elapsed.max(to);
+            shared.elapsed = now;
+            let later = shared.sleepers.split_off(&(now.saturating_add(Duration::from_nanos(1)), 0));
             std::mem::replace(&mut shared.sleepers, later)
         };
         for waker in due.into_values() {

@@ -1,1 +1,121 @@
-//! The suite that every provider must pass.
+//! The suite that every provider must pass: one async fn per case, one file per area of the contract.
+//!
+//! A backend's test file calls [`conformance!`](crate::conformance!) with a function that opens a
+//! [`Harness`] on an empty database; each case becomes one named test. Time is passed in, so nothing sleeps.
+
+#![expect(clippy::unwrap_used, clippy::missing_panics_doc, reason = "a case that fails panics: it is a test")]
+
+pub mod activities;
+pub mod claim;
+pub mod commit;
+mod harness;
+pub mod inbox;
+pub mod lease;
+pub mod start;
+
+pub use self::harness::{Harness, LEASE, at, rows};
+
+/// Makes one `#[tokio::test]` per case of the suite. Takes the name of an `async fn() -> Harness`.
+#[macro_export]
+macro_rules! conformance {
+    ($open:ident) => {
+        $crate::conformance_area!(
+            $open,
+            claim,
+            [
+                claimers_that_race_claim_each_run_once,
+                runs_are_claimed_by_priority_then_eligible_time_then_id,
+                a_claim_takes_its_own_queue_up_to_its_limit,
+                a_claim_brings_the_run_with_its_messages_and_rows,
+                claims_without_progress_dead_letter_at_the_maximum,
+                a_reported_block_burns_no_claim,
+                progress_forgives_earlier_claims,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            lease,
+            [
+                an_expired_lease_is_reaped_and_the_run_claimed_again,
+                a_renewal_extends_never_shortens_and_never_revives,
+                a_registration_frees_what_a_dead_predecessor_holds,
+                a_living_predecessor_keeps_its_slot_and_its_claims,
+                unnamed_workers_take_the_first_free_slot,
+                a_worker_that_leaves_keeps_its_claims_under_lease,
+                another_build_makes_blocked_runs_due,
+                due_runs_are_runnable_since_their_due_time,
+                poll_tells_what_there_is_to_do,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            commit,
+            [
+                a_commit_whose_guard_does_not_hold_changes_nothing,
+                the_same_flush_again_has_succeeded_before,
+                a_stale_member_hurts_no_other,
+                history_rows_must_follow_each_other,
+                a_second_row_of_one_command_fails_the_batch_whole,
+                ten_thousand_rows_commit_whole,
+                any_bytes_come_back_as_they_were,
+                history_is_read_in_pages,
+                a_kept_run_has_its_lease_renewed_never_shortened,
+                a_released_run_waits_or_runs_as_it_asked,
+                a_closed_run_gives_its_id_back_and_refuses_writes,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            inbox,
+            [
+                a_release_with_an_unread_message_is_runnable,
+                a_message_wakes_a_waiting_run_but_no_blocked_one,
+                a_cancel_request_is_one_message_however_often_it_is_sent,
+                a_cancel_request_is_told_the_truth,
+                consumed_messages_are_gone_and_later_ones_stay_in_order,
+                a_message_that_races_a_release_is_never_lost,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            activities,
+            [
+                an_outcome_ends_the_row_and_is_a_message_once,
+                a_retry_waits_for_its_delay,
+                a_lost_attempt_is_counted_and_owes_its_backoff,
+                a_row_past_its_deadline_is_anyones,
+                claimers_that_race_claim_each_row_once_in_order,
+                an_outcome_of_a_removed_row_changes_nothing,
+                an_outcome_under_an_expired_lease_changes_nothing,
+                scheduled_and_cancelled_in_one_commit_queues_nothing,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            start,
+            [
+                starts_that_race_make_one_instance,
+                another_type_is_refused_with_both_names,
+                other_arguments_are_refused,
+                each_policy_decides_as_documented,
+                a_repeated_request_finds_what_it_started,
+                a_refused_start_hurts_no_other,
+                any_legal_name_is_accepted,
+            ]
+        );
+    };
+}
+
+/// The tests of one area; used by [`conformance!`](crate::conformance!).
+#[doc(hidden)]
+#[macro_export]
+macro_rules! conformance_area {
+    ($open:ident, $area:ident, [$($case:ident),* $(,)?]) => {
+        $(
+            #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+            async fn $case() {
+                $crate::conformance::$area::$case(&$open().await).await;
+            }
+        )*
+    };
+}

@@ -1,0 +1,181 @@
+//! Claims: who gets a run, in which order, and how often (G1, G8, G9).
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use durable_core::id::{Incarnation, QueueName, RequestId};
+use durable_core::provider::{
+    BlockChange, Disposition, ErrorKind, MessageKind, RunCommit, SendOutcome, Status,
+    WorkflowClaim,
+};
+use tokio::sync::Barrier;
+
+use super::harness::{Harness, at, refused, rows};
+
+/// G1: eight claimers, forty runs: each is claimed exactly once.
+pub async fn claimers_that_race_claim_each_run_once(harness: &Harness) {
+    const CLAIMERS: usize = 8;
+    const RUNS: usize = 40;
+    for number in 0..RUNS {
+        harness.start(&format!("run-{number}")).await;
+    }
+    let barrier = Arc::new(Barrier::new(CLAIMERS));
+    let claimers: Vec<_> = (0..CLAIMERS)
+        .map(|_| {
+            let (harness, barrier) = (harness.clone(), barrier.clone());
+            tokio::spawn(async move {
+                barrier.wait().await;
+                let mut mine = Vec::new();
+                loop {
+                    let params =
+                        WorkflowClaim { limit: 3, ..Harness::claim_params(Incarnation::fresh(), at(0)) };
+                    let claimed = harness.provider().workflow_claim(params).await.unwrap();
+                    if claimed.runs.is_empty() {
+                        return mine;
+                    }
+                    mine.extend(claimed.runs.into_iter().map(|run| run.instance));
+                }
+            })
+        })
+        .collect();
+    let mut all = Vec::new();
+    for claimer in claimers {
+        all.extend(claimer.await.unwrap());
+    }
+    assert_eq!(all.len(), RUNS);
+    assert_eq!(all.iter().collect::<HashSet<_>>().len(), RUNS);
+}
+
+/// G9: the order of claims is (priority, eligible time, id), and no page hides the rest.
+pub async fn runs_are_claimed_by_priority_then_eligible_time_then_id(harness: &Harness) {
+    for (id, priority, second) in [
+        ("d", 5, 1),
+        ("e", 5, 2),
+        ("f", 5, 2),
+        ("a", 0, 9),
+        ("z", 9, 0),
+        ("c", 5, 0),
+        ("b", 1, 3),
+        ("future", 0, 60),
+    ] {
+        let mut start = Harness::start_params(id);
+        start.priority = priority;
+        start.now = Some(at(second));
+        harness.start_with(start).await.unwrap();
+    }
+    let mut order = Vec::new();
+    loop {
+        let params = WorkflowClaim { limit: 2, ..Harness::claim_params(Incarnation::fresh(), at(10)) };
+        let claimed = harness.provider().workflow_claim(params).await.unwrap();
+        if claimed.runs.is_empty() {
+            break;
+        }
+        order.extend(claimed.runs.into_iter().map(|run| run.workflow_id.to_string()));
+    }
+    assert_eq!(order, ["a", "b", "c", "d", "e", "f", "z"]);
+}
+
+/// G9: one queue per claim, never more than asked for.
+pub async fn a_claim_takes_its_own_queue_up_to_its_limit(harness: &Harness) {
+    let other = QueueName::new("other").unwrap();
+    for number in 0..3 {
+        harness.start(&format!("here-{number}")).await;
+        let start = Harness::start_params(&format!("there-{number}"));
+        harness.start_with(durable_core::provider::StartRun { queue: other.clone(), ..start }).await.unwrap();
+    }
+    let params =
+        WorkflowClaim { limit: 2, queue: other, ..Harness::claim_params(Incarnation::fresh(), at(0)) };
+    let claimed = harness.provider().workflow_claim(params).await.unwrap();
+    let ids: Vec<_> = claimed.runs.iter().map(|run| run.workflow_id.as_str()).collect();
+    assert_eq!(ids, ["there-0", "there-1"]);
+    let none = WorkflowClaim { limit: 0, ..Harness::claim_params(Incarnation::fresh(), at(0)) };
+    assert!(harness.provider().workflow_claim(none).await.unwrap().runs.is_empty());
+    assert_eq!(harness.claim(Incarnation::fresh(), at(0)).await.len(), 3);
+}
+
+/// G5: a claim brings what the owner needs: where history ends, unread messages in order, durable rows.
+pub async fn a_claim_brings_the_run_with_its_messages_and_rows(harness: &Harness) {
+    let first = harness.with_rows("run", vec![Harness::row(2), Harness::row(1)]).await;
+    assert_eq!((first.epoch.0, first.next_event.0, first.run_number), (1, 2, 1));
+    assert!(first.inbox.is_empty() && first.activity_rows.is_empty() && !first.owner_lost);
+    for _ in 0..3 {
+        assert_eq!(harness.cancel(first.instance, RequestId::fresh()).await, SendOutcome::Accepted);
+    }
+    let run = harness.claim_one(Incarnation::fresh(), at(1)).await;
+    assert_eq!((run.instance, run.run_id, run.epoch.0), (first.instance, first.run_id, 2));
+    assert_eq!(run.workflow_type, "checkout");
+    assert_eq!(run.inbox.iter().map(|message| message.seq.0).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(run.inbox.iter().all(|message| message.kind == MessageKind::CancelRequest));
+    assert_eq!(run.inbox[0].body, "no longer \0 wanted");
+    assert_eq!(run.activity_rows.iter().map(|row| row.command.0).collect::<Vec<_>>(), [1, 2]);
+}
+
+/// G8: what is claimed too often without progress is given up, visibly, and hurts no other.
+pub async fn claims_without_progress_dead_letter_at_the_maximum(harness: &Harness) {
+    let poison = harness.start("poison").await.instance;
+    for (round, second) in (1..=3).zip([0, 100, 200]) {
+        let run = harness.claim_one(Incarnation::fresh(), at(second)).await;
+        assert_eq!((run.claims_without_progress, run.owner_lost), (round, round > 1));
+        harness.provider().lease_reap(Harness::sweep(at(second + 50))).await.unwrap();
+    }
+    let good = harness.start("good").await.instance;
+    let claim = Harness::claim_params(Incarnation::fresh(), at(300));
+    let claimed = harness.provider().workflow_claim(claim).await.unwrap();
+    assert_eq!(claimed.dead_lettered, [poison]);
+    assert_eq!(claimed.runs.iter().map(|run| run.instance).collect::<Vec<_>>(), [good]);
+    let view = harness.view(poison).await;
+    assert_eq!(view.status, Status::DeadLettered);
+    assert!(view.dead_letter_reason.unwrap().contains("claimed 3 times"));
+    // It is open: it keeps its workflow id and takes messages, and nobody claims it.
+    assert_eq!(harness.cancel(poison, RequestId::fresh()).await, SendOutcome::Accepted);
+    assert!(harness.claim(Incarnation::fresh(), at(400)).await.is_empty());
+    let mut other = Harness::start_params("poison");
+    other.workflow_type = "refund".to_owned();
+    refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
+}
+
+/// G8: a failure that is reported burns no claim, however often.
+pub async fn a_reported_block_burns_no_claim(harness: &Harness) {
+    let instance = harness.start("run").await.instance;
+    for round in 1..=6_u32 {
+        let worker = Incarnation::fresh();
+        let now = at(u64::from(round) * 10);
+        let run = harness.claim_one(worker, now).await;
+        assert_eq!((run.claims_without_progress, run.blocked_attempts), (1, round - 1));
+        let block = RunCommit {
+            block: BlockChange::Set {
+                reason: format!("mismatch {round}"),
+                build: durable_core::id::BuildId::new("b1").unwrap(),
+            },
+            disposition: Disposition::Block { retry_after: Some(std::time::Duration::from_secs(1)) },
+            ..Harness::commit_params(&run)
+        };
+        assert_eq!(harness.commit(worker, block, now).await.unwrap().status, Status::Blocked);
+        let blocked = harness.view(instance).await.blocked.unwrap();
+        assert_eq!((blocked.reason, blocked.attempts), (format!("mismatch {round}"), round));
+        assert_eq!(blocked.retry_at, Some(at(u64::from(round) * 10 + 1)));
+        harness.provider().due_sweep(Harness::sweep(at(u64::from(round) * 10 + 1))).await.unwrap();
+    }
+    let worker = Incarnation::fresh();
+    let run = harness.claim_one(worker, at(100)).await;
+    let cleared = RunCommit { block: BlockChange::Clear, progress: true, ..Harness::commit_params(&run) };
+    harness.commit(worker, cleared, at(100)).await.unwrap();
+    assert_eq!(harness.view(instance).await.blocked, None);
+}
+
+/// G8: a committed workflow task sets the count back; a commit without one does not.
+pub async fn progress_forgives_earlier_claims(harness: &Harness) {
+    harness.start("run").await;
+    for (second, progress, expected) in [(0, false, 1), (10, true, 2), (20, false, 1), (30, false, 2)] {
+        let worker = Incarnation::fresh();
+        let run = harness.claim_one(worker, at(second)).await;
+        assert_eq!(run.claims_without_progress, expected);
+        let commit = RunCommit {
+            history: rows(run.next_event, 1),
+            progress,
+            disposition: Disposition::Yield,
+            ..Harness::commit_params(&run)
+        };
+        harness.commit(worker, commit, at(second)).await.unwrap();
+    }
+}

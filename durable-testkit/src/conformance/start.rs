@@ -1,0 +1,167 @@
+//! Starts: one workflow id, one open instance (G10, G15).
+
+use bytes::Bytes;
+use durable_core::id::{EventId, Incarnation, InstanceId, QueueName};
+use durable_core::provider::{Disposition, ErrorKind, IdPolicy, RunCommit, StartOutcome, Status};
+
+use super::harness::{Harness, at, refused, rows};
+
+fn instance_of(outcome: StartOutcome) -> InstanceId {
+    match outcome {
+        StartOutcome::Started(found) | StartOutcome::Existing(found) => found.instance,
+    }
+}
+
+/// G10: one wins, the others are told which instance it is.
+pub async fn starts_that_race_make_one_instance(harness: &Harness) {
+    let starters: Vec<_> = (0..8)
+        .map(|_| {
+            let harness = harness.clone();
+            tokio::spawn(async move { harness.start_with(Harness::start_params("order-1")).await.unwrap() })
+        })
+        .collect();
+    let (mut started, mut instances) = (0, Vec::new());
+    for starter in starters {
+        let outcome = starter.await.unwrap();
+        started += usize::from(matches!(outcome, StartOutcome::Started(_)));
+        instances.push(instance_of(outcome));
+    }
+    instances.dedup();
+    assert_eq!((started, instances.len()), (1, 1));
+    assert_eq!(harness.claim(Incarnation::fresh(), at(0)).await.len(), 1);
+}
+
+/// Another workflow under the same id is refused, and the message names both.
+pub async fn another_type_is_refused_with_both_names(harness: &Harness) {
+    harness.start("order-1").await;
+    let mut other = Harness::start_params("order-1");
+    other.workflow_type = "refund".to_owned();
+    let error = refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
+    let expected = "workflow id \"order-1\" already names a `checkout`, this start asks for a `refund`";
+    assert!(error.to_string().starts_with(expected), "{error}");
+}
+
+/// The same workflow with other arguments is other work, open or closed.
+pub async fn other_arguments_are_refused(harness: &Harness) {
+    close(harness, "order-1", Status::Completed).await;
+    harness.start("order-2").await;
+    for id in ["order-1", "order-2"] {
+        let mut other = Harness::start_params(id);
+        other.input_digest = [8; 32];
+        let error = refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
+        assert!(error.to_string().contains("other arguments"), "{error}");
+    }
+}
+
+async fn close(harness: &Harness, id: &str, status: Status) {
+    let worker = Incarnation::fresh();
+    let run = harness.owned(id, worker).await;
+    let close = RunCommit {
+        disposition: Disposition::Close { status, outcome: Bytes::new() },
+        ..Harness::commit_params(&run)
+    };
+    harness.commit(worker, close, at(0)).await.unwrap();
+}
+
+/// The table of policies against what is there.
+pub async fn each_policy_decides_as_documented(harness: &Harness) {
+    use IdPolicy::{AllowAfterClose, AllowAfterFailure, Reject, UseExisting};
+    let mut number = 0;
+    for (policy, on_open, on_completed, on_failed) in [
+        (UseExisting, "existing", "existing", "existing"),
+        (AllowAfterClose, "existing", "new", "new"),
+        (AllowAfterFailure, "existing", "existing", "new"),
+        (Reject, "refused", "refused", "refused"),
+    ] {
+        for (closed_as, expected) in
+            [(None, on_open), (Some(Status::Completed), on_completed), (Some(Status::TimedOut), on_failed)]
+        {
+            number += 1;
+            let id = format!("order-{number}");
+            match closed_as {
+                Some(status) => close(harness, &id, status).await,
+                None => {
+                    harness.start(&id).await;
+                    harness.claim_one(Incarnation::fresh(), at(0)).await;
+                }
+            }
+            let mut start = Harness::start_params(&id);
+            start.policy = policy;
+            let outcome = match harness.start_with(start).await {
+                Ok(StartOutcome::Started(_)) => "new",
+                Ok(StartOutcome::Existing(_)) => "existing",
+                Err(error) => {
+                    assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+                    "refused"
+                }
+            };
+            assert_eq!(outcome, expected, "{policy:?} on {closed_as:?}");
+            harness.claim(Incarnation::fresh(), at(0)).await;
+        }
+    }
+}
+
+/// A start whose answer was lost is asked for again: it finds what it made, whatever the policy, even closed.
+pub async fn a_repeated_request_finds_what_it_started(harness: &Harness) {
+    let mut start = Harness::start_params("order-1");
+    start.policy = IdPolicy::Reject;
+    let first = harness.start_with(start.clone()).await.unwrap();
+    assert_eq!(harness.start_with(start.clone()).await.unwrap(), first);
+    let worker = Incarnation::fresh();
+    let run = harness.claim_one(worker, at(0)).await;
+    let disposition = Disposition::Close { status: Status::Failed, outcome: Bytes::new() };
+    harness.commit(worker, RunCommit { disposition, ..Harness::commit_params(&run) }, at(0)).await.unwrap();
+    start.policy = IdPolicy::AllowAfterClose;
+    assert_eq!(harness.start_with(start).await.unwrap(), first);
+    assert!(harness.claim(worker, at(0)).await.is_empty());
+}
+
+/// G2: each start has its own answer.
+pub async fn a_refused_start_hurts_no_other(harness: &Harness) {
+    harness.start("taken").await;
+    let mut other_type = Harness::start_params("taken");
+    other_type.workflow_type = "refund".to_owned();
+    let mut bad_priority = Harness::start_params("priority");
+    bad_priority.priority = 10;
+    let mut bad_history = Harness::start_params("history");
+    bad_history.history = rows(EventId(2), 1).remove(0);
+    let twin = Harness::start_params("twin");
+    let starts = vec![
+        Harness::start_params("a"),
+        other_type,
+        bad_priority,
+        bad_history,
+        twin.clone(),
+        twin,
+        Harness::start_params("b"),
+    ];
+    let answers = harness.provider().workflow_start(starts).await.unwrap();
+    let kinds: Vec<_> =
+        answers.iter().map(|answer| answer.as_ref().err().map(|error| error.kind())).collect();
+    let (exists, invalid) = (Some(ErrorKind::AlreadyExists), Some(ErrorKind::Invalid));
+    assert_eq!(kinds, [None, exists, invalid, invalid, None, None, None]);
+    assert_eq!(harness.claim(Incarnation::fresh(), at(0)).await.len(), 4);
+}
+
+/// G15: any name of 1 to 255 bytes without NUL is accepted and comes back.
+pub async fn any_legal_name_is_accepted(harness: &Harness) {
+    let long = "x".repeat(255);
+    for name in
+        ["a", "a/b", "a b", "%", "_", "'", "\"", "'; DROP TABLE instances; --", "🦀", "\u{202e}", " ", &long]
+    {
+        let queue = QueueName::new(name).unwrap();
+        let mut start = Harness::start_params(name);
+        start.queue = queue.clone();
+        start.workflow_type = name.to_owned();
+        let instance = instance_of(harness.start_with(start).await.unwrap());
+        let view = harness.view(instance).await;
+        assert_eq!((view.workflow_id.as_str(), view.workflow_type.as_str()), (name, name));
+        let found = harness.provider().instance_find(&view.workflow_id).await.unwrap().unwrap();
+        assert_eq!(found.instance, instance);
+        let mut claim = Harness::claim_params(Incarnation::fresh(), at(0));
+        claim.queue = queue;
+        let claimed = harness.provider().workflow_claim(claim).await.unwrap();
+        assert_eq!(claimed.runs.len(), 1, "{name:?}");
+        assert_eq!(claimed.runs[0].queue.as_str(), name);
+    }
+}

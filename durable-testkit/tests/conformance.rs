@@ -1,0 +1,14 @@
+//! The suite on the provider in memory.
+
+use std::sync::Arc;
+
+use durable_testkit::MemoryProvider;
+use durable_testkit::conformance::Harness;
+
+async fn open() -> Harness {
+    let provider = MemoryProvider::new();
+    let killer = provider.clone();
+    Harness::new(Arc::new(provider), move |incarnation| killer.kill(incarnation), ())
+}
+
+durable_testkit::conformance!(open);
