@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use durable_core::id::{Incarnation, QueueName, RequestId};
 use durable_core::provider::{
-    BlockChange, Disposition, ErrorKind, MessageKind, RunCommit, SendOutcome, Status,
-    WorkflowClaim,
+    BlockChange, Disposition, ErrorKind, MessageKind, RunCommit, SendOutcome, Status, WorkflowClaim,
 };
 use tokio::sync::Barrier;
 
