@@ -118,19 +118,19 @@ mod tests {
     async fn a_sleep_ends_when_time_is_advanced_to_it_and_a_dropped_one_is_forgotten() {
         let clock = VirtualClock::new();
         let start = clock.now();
-        let sleep = tokio::spawn(clock.sleep_until(Duration::from_secs(3600)));
-        let mut dropped = clock.sleep_until(Duration::from_secs(60));
+        let sleep = tokio::spawn(clock.sleep_until(Duration::from_hours(1)));
+        let mut dropped = clock.sleep_until(Duration::from_mins(1));
         assert!(
             std::future::poll_fn(|context| Poll::Ready(dropped.as_mut().poll(context))).await.is_pending()
         );
         tokio::task::yield_now().await;
-        assert_eq!(clock.next_deadline(), Some(Duration::from_secs(60)));
+        assert_eq!(clock.next_deadline(), Some(Duration::from_mins(1)));
         drop(dropped);
-        assert_eq!(clock.next_deadline(), Some(Duration::from_secs(3600)));
-        clock.advance(Duration::from_secs(3600));
+        assert_eq!(clock.next_deadline(), Some(Duration::from_hours(1)));
+        clock.advance(Duration::from_hours(1));
         sleep.await.unwrap();
         assert_eq!(clock.next_deadline(), None);
-        assert_eq!(clock.now().since(start), Duration::from_secs(3600));
+        assert_eq!(clock.now().since(start), Duration::from_hours(1));
         clock.sleep_until(Duration::ZERO).await;
     }
 }

@@ -117,10 +117,10 @@ pub async fn a_row_past_its_deadline_is_anyones(harness: &Harness) {
     delayed.delay = Duration::from_secs(1000);
     delayed.deadline = Some(at(60));
     let mut unserved = Harness::row(2);
-    unserved.activity_type = "refund".to_owned();
+    "refund".clone_into(&mut unserved.activity_type);
     unserved.deadline = Some(at(60));
     let mut patient = Harness::row(3);
-    patient.activity_type = "refund".to_owned();
+    "refund".clone_into(&mut patient.activity_type);
     harness.with_rows("run", vec![delayed, unserved, patient]).await;
     let worker = Incarnation::fresh();
     assert!(harness.claim_rows(worker, at(59)).await.is_empty());

@@ -129,7 +129,7 @@ pub async fn claims_without_progress_dead_letter_at_the_maximum(harness: &Harnes
     assert_eq!(harness.cancel(poison, RequestId::fresh()).await, SendOutcome::Accepted);
     assert!(harness.claim(Incarnation::fresh(), at(400)).await.is_empty());
     let mut other = Harness::start_params("poison");
-    other.workflow_type = "refund".to_owned();
+    "refund".clone_into(&mut other.workflow_type);
     refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
 }
 

@@ -4,8 +4,8 @@ use bytes::Bytes;
 use durable_core::history::EncodedBatch;
 use durable_core::id::{BuildId, EventId, FlushId, InboxSeq, Incarnation, RequestId, RunId};
 use durable_core::provider::{
-    ActivityChange, BlockChange, ClaimedRun, Disposition, ErrorKind, HistoryRead, InboxRead, RunCommit,
-    SendOutcome, Status, SweepReport,
+    ActivityChange, BlockChange, ClaimedRun, Disposition, ErrorKind, HistoryRead, InboxRead, ProviderError,
+    RunCommit, SendOutcome, Status, SweepReport,
 };
 
 use super::harness::{Harness, at, refused, rows};
@@ -97,8 +97,7 @@ pub async fn a_stale_member_hurts_no_other(harness: &Harness) {
     commits[1].epoch.0 += 1;
     commits[2].history[0].first = EventId(9);
     let answers = harness.commit_all(worker, commits, at(1)).await.unwrap();
-    let kinds: Vec<_> =
-        answers.iter().map(|answer| answer.as_ref().err().map(|error| error.kind())).collect();
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.as_ref().err().map(ProviderError::kind)).collect();
     assert_eq!(kinds, [None, Some(ErrorKind::LeaseLost), Some(ErrorKind::Invalid), None]);
     for (run, events) in runs.iter().zip([4, 1, 1, 4]) {
         assert_eq!(harness.view(run.instance).await.events, events, "{}", run.workflow_id);

@@ -32,7 +32,7 @@ pub async fn a_message_wakes_a_waiting_run_but_no_blocked_one(harness: &Harness)
     let worker = Incarnation::fresh();
     let run = harness.owned("blocked", worker).await;
     let block = RunCommit {
-        disposition: Disposition::Block { retry_after: Some(std::time::Duration::from_secs(60)) },
+        disposition: Disposition::Block { retry_after: Some(std::time::Duration::from_mins(1)) },
         ..Harness::commit_params(&run)
     };
     harness.commit(worker, block, at(0)).await.unwrap();

@@ -175,7 +175,7 @@ pub async fn poll_tells_what_there_is_to_do(harness: &Harness) {
     let mut delayed = Harness::row(1);
     delayed.delay = Duration::from_secs(40);
     let mut unserved = Harness::row(2);
-    unserved.activity_type = "refund".to_owned();
+    "refund".clone_into(&mut unserved.activity_type);
     unserved.deadline = Some(at(45));
     harness.with_rows("rows", vec![delayed, unserved]).await;
     let hint = poll(at(0)).await.unwrap();

@@ -2,11 +2,13 @@
 
 use bytes::Bytes;
 use durable_core::id::{EventId, Incarnation, InstanceId, QueueName};
-use durable_core::provider::{Disposition, ErrorKind, IdPolicy, RunCommit, StartOutcome, Status};
+use durable_core::provider::{
+    Disposition, ErrorKind, IdPolicy, ProviderError, RunCommit, StartOutcome, Status,
+};
 
 use super::harness::{Harness, at, refused, rows};
 
-fn instance_of(outcome: StartOutcome) -> InstanceId {
+fn instance_of(outcome: &StartOutcome) -> InstanceId {
     match outcome {
         StartOutcome::Started(found) | StartOutcome::Existing(found) => found.instance,
     }
@@ -24,7 +26,7 @@ pub async fn starts_that_race_make_one_instance(harness: &Harness) {
     for starter in starters {
         let outcome = starter.await.unwrap();
         started += usize::from(matches!(outcome, StartOutcome::Started(_)));
-        instances.push(instance_of(outcome));
+        instances.push(instance_of(&outcome));
     }
     instances.dedup();
     assert_eq!((started, instances.len()), (1, 1));
@@ -35,7 +37,7 @@ pub async fn starts_that_race_make_one_instance(harness: &Harness) {
 pub async fn another_type_is_refused_with_both_names(harness: &Harness) {
     harness.start("order-1").await;
     let mut other = Harness::start_params("order-1");
-    other.workflow_type = "refund".to_owned();
+    "refund".clone_into(&mut other.workflow_type);
     let error = refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
     let expected = "workflow id \"order-1\" already names a `checkout`, this start asks for a `refund`";
     assert!(error.to_string().starts_with(expected), "{error}");
@@ -78,12 +80,11 @@ pub async fn each_policy_decides_as_documented(harness: &Harness) {
         {
             number += 1;
             let id = format!("order-{number}");
-            match closed_as {
-                Some(status) => close(harness, &id, status).await,
-                None => {
-                    harness.start(&id).await;
-                    harness.claim_one(Incarnation::fresh(), at(0)).await;
-                }
+            if let Some(status) = closed_as {
+                close(harness, &id, status).await;
+            } else {
+                harness.start(&id).await;
+                harness.claim_one(Incarnation::fresh(), at(0)).await;
             }
             let mut start = Harness::start_params(&id);
             start.policy = policy;
@@ -120,7 +121,7 @@ pub async fn a_repeated_request_finds_what_it_started(harness: &Harness) {
 pub async fn a_refused_start_hurts_no_other(harness: &Harness) {
     harness.start("taken").await;
     let mut other_type = Harness::start_params("taken");
-    other_type.workflow_type = "refund".to_owned();
+    "refund".clone_into(&mut other_type.workflow_type);
     let mut bad_priority = Harness::start_params("priority");
     bad_priority.priority = 10;
     let mut bad_history = Harness::start_params("history");
@@ -136,8 +137,7 @@ pub async fn a_refused_start_hurts_no_other(harness: &Harness) {
         Harness::start_params("b"),
     ];
     let answers = harness.provider().workflow_start(starts).await.unwrap();
-    let kinds: Vec<_> =
-        answers.iter().map(|answer| answer.as_ref().err().map(|error| error.kind())).collect();
+    let kinds: Vec<_> = answers.iter().map(|answer| answer.as_ref().err().map(ProviderError::kind)).collect();
     let (exists, invalid) = (Some(ErrorKind::AlreadyExists), Some(ErrorKind::Invalid));
     assert_eq!(kinds, [None, exists, invalid, invalid, None, None, None]);
     assert_eq!(harness.claim(Incarnation::fresh(), at(0)).await.len(), 4);
@@ -146,14 +146,12 @@ pub async fn a_refused_start_hurts_no_other(harness: &Harness) {
 /// G15: any name of 1 to 255 bytes without NUL is accepted and comes back.
 pub async fn any_legal_name_is_accepted(harness: &Harness) {
     let long = "x".repeat(255);
-    for name in
-        ["a", "a/b", "a b", "%", "_", "'", "\"", "'; DROP TABLE instances; --", "🦀", "\u{202e}", " ", &long]
-    {
+    for name in ["a", "a/b", "a b", "%", "_", "'", "\"", "'; --", "🦀", "\u{202e}", " ", &long] {
         let queue = QueueName::new(name).unwrap();
         let mut start = Harness::start_params(name);
         start.queue = queue.clone();
-        start.workflow_type = name.to_owned();
-        let instance = instance_of(harness.start_with(start).await.unwrap());
+        name.clone_into(&mut start.workflow_type);
+        let instance = instance_of(&harness.start_with(start).await.unwrap());
         let view = harness.view(instance).await;
         assert_eq!((view.workflow_id.as_str(), view.workflow_type.as_str()), (name, name));
         let found = harness.provider().instance_find(&view.workflow_id).await.unwrap().unwrap();
