@@ -5,4 +5,5 @@
 mod conformance;
 mod damage;
 mod fixture;
+mod plans;
 mod processes;

@@ -286,6 +286,8 @@ pub async fn a_closed_run_gives_its_id_back_and_refuses_writes(harness: &Harness
     );
     let read = InboxRead { instance: run.instance, after: InboxSeq(0) };
     assert!(harness.provider().inbox_read(read).await.unwrap().is_empty());
+    let reaped = harness.provider().lease_reap(Harness::sweep(at(100))).await.unwrap();
+    assert_eq!(reaped, SweepReport::default());
     assert!(harness.claim_rows(worker, at(100)).await.is_empty());
     let late = super::activities::outcome(&held, holder, at(2));
     refused(harness.provider().activity_settle(vec![late]).await.unwrap().remove(0), ErrorKind::LeaseLost);

@@ -40,9 +40,14 @@ pub async fn an_expired_lease_is_reaped_and_the_run_claimed_again(harness: &Harn
     assert!(harness.claim(Incarnation::fresh(), at(29)).await.is_empty());
     let late = harness.provider().lease_reap(Harness::sweep(at(30))).await.unwrap();
     assert_eq!(late, SweepReport { instances: 1, activities: 0 });
-    let again = harness.claim_one(Incarnation::fresh(), at(30)).await;
+    let worker = Incarnation::fresh();
+    let again = harness.claim_one(worker, at(30)).await;
     assert_eq!(again.epoch.0, run.epoch.0 + 1);
     assert!(again.owner_lost);
+    // Any commit has dealt with the loss.
+    let release = RunCommit { disposition: Disposition::Yield, ..Harness::commit_params(&again) };
+    harness.commit(worker, release, at(30)).await.unwrap();
+    assert!(!harness.claim_one(Incarnation::fresh(), at(30)).await.owner_lost);
 }
 
 /// G7: a renewal only ever lengthens, and only a lease that is alive and its own.
