@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use durable_core::provider::{ErrorKind, ProviderError, ProviderResult};
+use sqlx::ConnectOptions as _;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 
 /// When a commit is on disk.
@@ -134,7 +135,9 @@ impl SqliteOptions {
             .busy_timeout(self.busy_timeout)
             .foreign_keys(true)
             .synchronous(synchronous)
-            .statement_cache_capacity(200);
+            .statement_cache_capacity(200)
+            // The runtime logs what users need to know; statements are our business.
+            .disable_statement_logging();
         match self.max_page_count {
             Some(pages) => options.pragma("max_page_count", pages.to_string()),
             None => options,
@@ -143,6 +146,10 @@ impl SqliteOptions {
 
     /// For a reader.
     pub(crate) fn reader(&self) -> SqliteConnectOptions {
-        SqliteConnectOptions::new().filename(&self.path).read_only(true).busy_timeout(self.busy_timeout)
+        SqliteConnectOptions::new()
+            .filename(&self.path)
+            .read_only(true)
+            .busy_timeout(self.busy_timeout)
+            .disable_statement_logging()
     }
 }
