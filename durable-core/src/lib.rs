@@ -7,6 +7,7 @@ pub mod engine;
 pub mod history;
 pub mod id;
 pub mod limits;
+mod panics;
 pub mod payload;
 #[doc(hidden)]
 pub mod private;

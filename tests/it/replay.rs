@@ -271,6 +271,22 @@ fn results_of_one_batch_resolve_in_history_order() {
 }
 
 #[test]
+fn a_command_stores_the_keyed_hash_of_its_input_and_a_replayed_run_goes_on_storing_it() {
+    let mut run = Run::<sequence>::evicted_each_turn(&2);
+    run.turn([]);
+    run.turn([done(1, "S1")]);
+    let mut seen = 0;
+    for event in &run.history {
+        if let EventKind::ActivityTaskScheduled { input, input_hash, .. } = &event.kind {
+            let key = durable::id::IdSeed(uuid::Uuid::from_u128(42));
+            assert_eq!(*input_hash, durable_core::payload::keyed_hash(key, input));
+            seen += 1;
+        }
+    }
+    assert_eq!(seen, 2);
+}
+
+#[test]
 fn evicting_a_run_at_any_moment_changes_nothing() {
     let mut cached = Run::<sequence>::new(&5);
     let mut evicted = Run::<sequence>::evicted_each_turn(&5);

@@ -43,6 +43,15 @@ async fn workflow_ids_of_0_or_256_bytes_or_with_nul_are_refused_and_odd_ones_wor
 }
 
 #[tokio::test]
+async fn a_priority_over_9_is_refused_not_bent() {
+    let dir = tempfile::tempdir().unwrap();
+    let (durable, _provider) = open(SqliteOptions::new(dir.path().join("a.db"))).await;
+    let error = durable.client().start::<echo>("p", "t".to_owned()).priority(10).await.unwrap_err();
+    assert!(matches!(&error, ClientError::Provider(e) if e.kind() == ErrorKind::Invalid), "{error}");
+    durable.client().start::<echo>("p", "t".to_owned()).priority(9).await.unwrap();
+}
+
+#[tokio::test]
 async fn payloads_over_two_mebibytes_are_refused_at_the_call_with_size_and_limit() {
     let dir = tempfile::tempdir().unwrap();
     let (durable, _provider) = open(SqliteOptions::new(dir.path().join("a.db"))).await;

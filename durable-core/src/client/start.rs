@@ -46,9 +46,9 @@ impl<W: Workflow> StartCall<W> {
         self
     }
 
-    /// 0 (first) to 9. Default 5.
+    /// 0 (first) to 9, else the start is refused as `Invalid`. Default 5.
     pub fn priority(mut self, priority: u8) -> Self {
-        self.priority = priority.min(9);
+        self.priority = priority;
         self
     }
 

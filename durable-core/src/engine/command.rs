@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::history::{ActivityOptions, Failure, Placement};
+use crate::history::{ActivityOptions, EventKind, Failure, Placement};
 use crate::id::{CommandId, CommandKey};
 use crate::payload::Payload;
 use crate::time::Timestamp;
@@ -27,8 +27,6 @@ pub struct ActivityRequest {
     pub activity_type: String,
     /// Encoded input.
     pub input: Payload,
-    /// Keyed hash of the input.
-    pub input_hash: u64,
     /// Limits and retry.
     pub options: ActivityOptions,
     /// `file:line` of the call; for messages, never compared.
@@ -100,6 +98,25 @@ pub struct OpenActivity {
 }
 
 impl OpenActivity {
+    /// What a recorded `ActivityTaskScheduled` asks for: an attempt that is made again uses what was
+    /// recorded, not what today's code would send.
+    pub fn recorded(event: &EventKind, at: Timestamp) -> Option<Self> {
+        match event {
+            EventKind::ActivityTaskScheduled {
+                id, key, activity_type, input, placement, options, ..
+            } => Some(Self {
+                id: *id,
+                key: key.clone(),
+                activity_type: activity_type.clone(),
+                input: input.clone(),
+                options: *options,
+                placement: *placement,
+                scheduled_at: at,
+            }),
+            _ => None,
+        }
+    }
+
     /// The point past which it has timed out as a whole.
     pub fn deadline(&self) -> Option<Timestamp> {
         self.options.schedule_to_close().map(|limit| self.scheduled_at.plus(limit))

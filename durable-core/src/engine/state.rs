@@ -11,7 +11,7 @@ use super::fault::{Fault, Halted};
 use super::scope::{ScopeId, Scopes};
 use crate::history::{Event, EventKind, Failure, Marker, Placement};
 use crate::id::{CommandId, CommandKey, EventId, IdSeed};
-use crate::payload::{DataError, Payload};
+use crate::payload::{DataError, Payload, keyed_hash};
 use crate::time::Timestamp;
 
 /// How a turn begins.
@@ -29,6 +29,7 @@ pub struct TurnStart {
 #[derive(Debug)]
 pub struct Engine {
     pub(super) scopes: Scopes,
+    seed: IdSeed,
     pub(super) commands: BTreeMap<CommandId, CommandState>,
     pub(super) fault: Option<Fault>,
     pub(super) recorded: Option<VecDeque<Event>>,
@@ -52,6 +53,7 @@ impl Engine {
     pub fn new(workflow_type: &str, seed: IdSeed, max_events: u64) -> Self {
         Self {
             scopes: Scopes::new(seed),
+            seed,
             commands: BTreeMap::new(),
             fault: None,
             recorded: None,
@@ -183,30 +185,25 @@ impl Engine {
             return Ok(None);
         }
         let id = self.peek_id()?;
-        let open = OpenActivity {
-            id,
-            key: request.key.clone(),
-            activity_type: request.activity_type.clone(),
-            input: request.input.clone(),
-            options: request.options,
-            placement: Placement::Local,
-            scheduled_at: self.now,
-        };
-        self.issue(EventKind::ActivityTaskScheduled {
+        // Replay compares no hash, and hashing means parsing the input again.
+        let input_hash = if self.is_replaying() { 0 } else { keyed_hash(self.seed, &request.input) };
+        let command = EventKind::ActivityTaskScheduled {
             id,
             key: request.key,
             activity_type: request.activity_type,
             input: request.input,
-            input_hash: request.input_hash,
+            input_hash,
             placement: Placement::Local,
             options: request.options,
             location: request.location,
-        })
-        .map(|recorded| {
-            let open = recorded.and_then(|event| recorded_activity(&event, self.now)).unwrap_or(open);
+        };
+        let open = OpenActivity::recorded(&command, self.now);
+        let recorded = self.issue(command)?;
+        let open = recorded.and_then(|event| OpenActivity::recorded(&event, self.now)).or(open);
+        if let Some(open) = open {
             self.opened(id, request.reach, PendingKind::Activity(Box::new(open)));
-            Some(id)
-        })
+        }
+        Ok(Some(id))
     }
 
     /// Starts a timer: first poll of a sleep. `None` in a cancelled scope.
@@ -403,23 +400,5 @@ fn cancel_event(id: CommandId, kind: &PendingKind) -> EventKind {
     match kind {
         PendingKind::Activity(_) => EventKind::ActivityTaskCancelRequested { id },
         PendingKind::Timer(_) => EventKind::TimerCanceled { id },
-    }
-}
-
-/// An attempt that is made again after replay uses what was recorded, not what today's code would send.
-fn recorded_activity(event: &EventKind, scheduled_at: Timestamp) -> Option<OpenActivity> {
-    match event {
-        EventKind::ActivityTaskScheduled { id, key, activity_type, input, placement, options, .. } => {
-            Some(OpenActivity {
-                id: *id,
-                key: key.clone(),
-                activity_type: activity_type.clone(),
-                input: input.clone(),
-                options: *options,
-                placement: *placement,
-                scheduled_at,
-            })
-        }
-        _ => None,
     }
 }

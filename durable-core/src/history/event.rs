@@ -250,6 +250,17 @@ impl EventKind {
         }
     }
 
+    /// The activity that the event gives an outcome to.
+    pub fn settled_activity(&self) -> Option<CommandId> {
+        match self {
+            Self::ActivityTaskCompleted { id, .. }
+            | Self::ActivityTaskFailed { id, .. }
+            | Self::ActivityTaskTimedOut { id, .. }
+            | Self::ActivityTaskCanceled { id } => Some(*id),
+            _ => None,
+        }
+    }
+
     /// Whether the event records what workflow code asked for.
     pub fn is_command(&self) -> bool {
         matches!(

@@ -1,6 +1,5 @@
 //! One attempt of an activity: limits, panics, cancellation, and what follows from how it ended.
 
-use std::any::Any;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use crate::activity::{ActivityContext, ActivityContextParts, AttemptError};
 use crate::engine::OpenActivity;
 use crate::history::{ActivityOptions, EventKind, Failure, FailureKind, TimeoutKind};
 use crate::id::{CommandId, IdSeed, RunId, WorkflowId};
+use crate::panics::panic_text;
 use crate::payload::{Payload, derive};
 use crate::time::Timestamp;
 
@@ -29,15 +29,15 @@ pub(super) struct Task {
 impl Task {
     pub(super) fn of(activity: &OpenActivity, seed: IdSeed) -> Self {
         let bytes = derive(seed, &format!("idempotency/{}", activity.key));
-        let jitter = derive(seed, &format!("jitter/{}", activity.key));
+        let (key, rest) = bytes.split_at(16);
+        // The key is shown to services; the jitter comes from bytes that are not.
+        let jitter = rest[..8].iter().fold(0, |all, byte| all << 8 | u64::from(*byte));
         Self {
             key: activity.key.0.clone(),
             input: activity.input.clone(),
             options: activity.options,
-            idempotency_key: hex(&bytes[..16]),
-            jitter: u64::from_be_bytes([
-                jitter[0], jitter[1], jitter[2], jitter[3], jitter[4], jitter[5], jitter[6], jitter[7],
-            ]),
+            idempotency_key: hex(key),
+            jitter,
         }
     }
 }
@@ -144,11 +144,6 @@ fn ended(joined: Joined) -> AttemptEnd {
             Err(_) => AttemptEnd::Aborted,
         },
     }
-}
-
-fn panic_text(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<&'static str>().copied();
-    text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("a value that is no text")
 }
 
 /// The end of an activity whose attempts together took too long.

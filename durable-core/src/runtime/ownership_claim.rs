@@ -223,28 +223,17 @@ fn scheduled_locally(events: &[Event]) -> (Option<IdSeed>, Vec<OpenActivity>) {
     for event in events {
         match &event.kind {
             EventKind::WorkflowExecutionStarted { seed: recorded, .. } => seed = Some(*recorded),
-            EventKind::ActivityTaskScheduled {
-                id, key, activity_type, input, placement, options, ..
-            } => {
-                let activity = OpenActivity {
-                    id: *id,
-                    key: key.clone(),
-                    activity_type: activity_type.clone(),
-                    input: input.clone(),
-                    options: *options,
-                    placement: *placement,
-                    scheduled_at: event.at,
-                };
-                open.insert(*id, activity);
+            EventKind::ActivityTaskScheduled { id, .. } => {
+                open.extend(OpenActivity::recorded(&event.kind, event.at).map(|activity| (*id, activity)));
             }
-            EventKind::ActivityTaskCompleted { id, .. }
-            | EventKind::ActivityTaskFailed { id, .. }
-            | EventKind::ActivityTaskTimedOut { id, .. }
-            | EventKind::ActivityTaskCancelRequested { id }
-            | EventKind::ActivityTaskCanceled { id } => {
+            EventKind::ActivityTaskCancelRequested { id } => {
                 open.remove(id);
             }
-            _ => {}
+            kind => {
+                if let Some(id) = kind.settled_activity() {
+                    open.remove(&id);
+                }
+            }
         }
     }
     (seed, open.into_values().collect())
@@ -254,13 +243,8 @@ fn outcome_id(kind: MessageKind, body: &[u8]) -> Option<CommandId> {
     if kind != MessageKind::ActivityOutcome {
         return None;
     }
-    match serde_json::from_slice(body) {
-        Ok(
-            EventKind::ActivityTaskCompleted { id, .. }
-            | EventKind::ActivityTaskFailed { id, .. }
-            | EventKind::ActivityTaskTimedOut { id, .. },
-        ) => Some(id),
-        Ok(_) => None,
+    match serde_json::from_slice::<EventKind>(body) {
+        Ok(event) => event.settled_activity(),
         Err(error) => {
             tracing::warn!(%error, "a message in the inbox cannot be read");
             None

@@ -193,15 +193,14 @@ impl OwnedRun {
                 MessageKind::CancelRequest => EventKind::WorkflowExecutionCancelRequested {
                     reason: String::from_utf8_lossy(&message.body).into_owned(),
                 },
-                MessageKind::ActivityOutcome => serde_json::from_slice(&message.body).map_err(|error| {
-                    format!("message {} in the inbox cannot be read as an outcome: {error}", message.seq)
-                })?,
+                MessageKind::ActivityOutcome => {
+                    serde_json::from_slice::<EventKind>(&message.body).map_err(|error| {
+                        format!("message {} in the inbox cannot be read as an outcome: {error}", message.seq)
+                    })?
+                }
             };
-            if let EventKind::ActivityTaskCompleted { id, .. }
-            | EventKind::ActivityTaskFailed { id, .. }
-            | EventKind::ActivityTaskTimedOut { id, .. } = &event
-            {
-                self.rows.remove(id);
+            if let Some(id) = event.settled_activity() {
+                self.rows.remove(&id);
             }
             self.inputs.push(event);
             self.consumed = self.consumed.max(message.seq);

@@ -16,7 +16,7 @@ use crate::activity::Activity;
 use crate::engine::{ActivityRequest, Outcome, WaitState};
 use crate::history::ActivityOptions;
 use crate::id::{CommandId, CommandKey};
-use crate::payload::{DataError, Payload, decode, keyed_hash};
+use crate::payload::{DataError, Payload, decode};
 use crate::retry::RetryPolicy;
 
 /// A call of an activity that has not started: await it, join it or spawn it.
@@ -129,7 +129,6 @@ impl<A: Activity> ActivityFuture<A> {
             reach: run.reach(),
             key: call.key,
             activity_type: A::NAME.to_owned(),
-            input_hash: keyed_hash(run.seed, &input),
             input,
             options: call.options,
             location: call.location,

@@ -5,12 +5,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use super::context::HaltedCode;
 use super::entry::{Start, WorkflowEntry};
 use super::run::RunCell;
 use crate::engine::{Delivery, Engine, Fault, OpenActivity, PastTurn, Tail, TurnSplitter, TurnStart};
 use crate::history::{Event, EventKind};
 use crate::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
+use crate::panics::panic_text;
 use crate::time::Timestamp;
 
 /// Which run it is.
@@ -188,12 +188,7 @@ impl LiveRun {
     }
 
     fn describe_panic(&self, payload: &(dyn Any + Send)) -> String {
-        let text = payload
-            .downcast_ref::<&str>()
-            .map(|text| (*text).to_owned())
-            .or_else(|| payload.downcast_ref::<String>().cloned())
-            .or_else(|| payload.is::<HaltedCode>().then(|| "stopped after a failed task".to_owned()))
-            .unwrap_or_else(|| "a panic without a text".to_owned());
+        let text = panic_text(payload);
         format!(
             "workflow `{}` panicked: {text}; fix the code and deploy it, the run goes on by itself",
             self.name()
@@ -242,7 +237,8 @@ impl LiveRun {
 
     /// Activities without outcome, outcomes that wait to be delivered taken into account.
     pub fn open_activities(&self) -> Vec<OpenActivity> {
-        let settled: Vec<_> = self.tail.inputs.iter().filter_map(|event| outcome_of(&event.kind)).collect();
+        let settled: Vec<_> =
+            self.tail.inputs.iter().filter_map(|event| event.kind.settled_activity()).collect();
         let engine = self.run.engine.borrow();
         engine.open_activities().filter(|activity| !settled.contains(&activity.id)).cloned().collect()
     }
@@ -319,16 +315,6 @@ fn scheduled_id(command: &EventKind) -> Option<CommandId> {
 fn cancelled_id(command: &EventKind) -> Option<CommandId> {
     match command {
         EventKind::ActivityTaskCancelRequested { id } => Some(*id),
-        _ => None,
-    }
-}
-
-fn outcome_of(event: &EventKind) -> Option<CommandId> {
-    match event {
-        EventKind::ActivityTaskCompleted { id, .. }
-        | EventKind::ActivityTaskFailed { id, .. }
-        | EventKind::ActivityTaskTimedOut { id, .. }
-        | EventKind::ActivityTaskCanceled { id } => Some(*id),
         _ => None,
     }
 }
