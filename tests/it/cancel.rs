@@ -98,3 +98,33 @@ fn leaving_memory_issues_no_command() {
     let again = load::<dropper>(&before).unwrap();
     assert_eq!(again.open_activities().len(), 1, "eviction cancelled a call");
 }
+
+thread_local! {
+    static CLEANED: std::cell::Cell<u32> = const { std::cell::Cell::new(0) };
+}
+
+struct Cleaner(WorkflowContext);
+
+impl Drop for Cleaner {
+    fn drop(&mut self) {
+        let _ = self.0.side_effect("clean", || CLEANED.set(CLEANED.get() + 1));
+    }
+}
+
+#[workflow]
+async fn tidy(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
+    let cleaner = Cleaner(ctx.clone());
+    ctx.sleep(Duration::from_secs(1)).await?;
+    drop(cleaner);
+    Ok(())
+}
+
+#[test]
+fn a_destructor_that_issues_a_command_does_nothing_when_the_run_leaves_memory() {
+    let mut run = Run::<tidy>::new(&());
+    run.turn([]);
+    drop(load::<tidy>(&run.history).unwrap());
+    assert_eq!(CLEANED.get(), 0, "eviction ran workflow code");
+    assert_eq!(commands(&run.turn([fired(1)])), ["marker", "completed null"]);
+    assert_eq!(CLEANED.get(), 1);
+}

@@ -155,6 +155,29 @@ fn another_type_fewer_more_or_reordered_commands_are_nondeterminism() {
     edited::check::<edited::fewer>(&closed, "the kind differs");
 }
 
+#[workflow]
+async fn pair(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
+    let (a, b) = durable::join!(upper(ctx, "a".to_owned()), upper(ctx, "b".to_owned()));
+    a.and(b)?;
+    Ok(())
+}
+
+#[test]
+fn a_recorded_command_that_the_code_no_longer_asks_for_is_nondeterminism() {
+    let mut run = Run::<pair>::new(&());
+    run.turn([]);
+    // Keys differ between a join and a plain call: the join's own is kept by joining one.
+    #[workflow(name = "pair")]
+    async fn one_of_two(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
+        let (a,) = durable::join!(upper(ctx, "a".to_owned()));
+        a?;
+        Ok(())
+    }
+    let error = load::<one_of_two>(&run.history).unwrap_err().reason;
+    assert!(error.contains("no longer asks for a recorded command"), "{error}");
+    assert!(error.contains("event 5") && error.contains("join#1.1/upper#1"), "{error}");
+}
+
 #[test]
 fn a_live_run_whose_code_changed_is_nondeterminism_and_keeps_its_inputs() {
     let mut open = recorded_sequence();

@@ -1,35 +1,60 @@
 //! A provider that fails now and then, before a call or after it: the answer is lost.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
-use durable_core::id::{Incarnation, InstanceId, WorkflowId};
+use durable_core::id::{FlushId, Incarnation, InstanceId, WorkflowId};
 use durable_core::provider::*;
 use durable_core::time::Timestamp;
 
 use crate::backend::Backend;
 
-/// Every seventh call fails before, every eleventh after it was carried out. Kinds take turns.
+/// What goes wrong.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plan {
+    /// Every seventh call fails before, every eleventh after it was carried out. Kinds take turns.
+    NowAndThen,
+    /// Every commit is carried out and its answer lost, once.
+    LoseCommits,
+    /// Commits take their time: whatever does not wait for them overtakes them.
+    SlowCommits,
+}
+
+/// What was seen of the calls.
+#[derive(Debug, Default)]
+pub(crate) struct Seen {
+    calls: AtomicU32,
+    pub(crate) runs_claimed: AtomicU32,
+    pub(crate) renewals: AtomicU32,
+    pub(crate) commits_lost: AtomicU32,
+    flushes: Mutex<HashSet<FlushId>>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Faulty {
-    pub(crate) inner: Backend,
-    pub(crate) calls: AtomicU32,
-    pub(crate) failed: AtomicU32,
+    inner: Backend,
+    plan: Plan,
+    seen: Arc<Seen>,
 }
 
 impl Faulty {
+    pub(crate) fn new(inner: Backend, plan: Plan, seen: &Arc<Seen>) -> Self {
+        Self { inner, plan, seen: Arc::clone(seen) }
+    }
+
     fn fault(&self, call: u32, every: u32) -> ProviderResult<()> {
-        if !call.is_multiple_of(every) {
+        if self.plan != Plan::NowAndThen || !call.is_multiple_of(every) {
             return Ok(());
         }
-        self.failed.fetch_add(1, Ordering::SeqCst);
         let before = [ErrorKind::Busy, ErrorKind::Unavailable, ErrorKind::Conflict, ErrorKind::StorageFull];
         let kind = if every == 7 { before[(call / every % 4) as usize] } else { ErrorKind::Unavailable };
         Err(ProviderError::new(kind, "injected"))
     }
 
     async fn with<T>(&self, call: impl Future<Output = ProviderResult<T>>) -> ProviderResult<T> {
-        let number = self.calls.fetch_add(1, Ordering::SeqCst);
+        let number = self.seen.calls.fetch_add(1, Ordering::SeqCst) + 1;
         self.fault(number, 7)?;
         let answer = call.await?;
         self.fault(number, 11)?;
@@ -46,13 +71,30 @@ impl WorkflowStore for Faulty {
         self.with(self.inner.workflow_start(starts)).await
     }
     async fn workflow_claim(&self, p: WorkflowClaim) -> ProviderResult<Claimed> {
-        self.with(self.inner.workflow_claim(p)).await
+        let claimed = self.with(self.inner.workflow_claim(p)).await?;
+        let runs = u32::try_from(claimed.runs.len()).unwrap();
+        self.seen.runs_claimed.fetch_add(runs, Ordering::SeqCst);
+        Ok(claimed)
     }
     async fn workflow_commit(
         &self,
         batch: CommitBatch,
     ) -> ProviderResult<Vec<ProviderResult<CommitReceipt>>> {
-        self.with(self.inner.workflow_commit(batch)).await
+        if self.plan == Plan::SlowCommits {
+            for _ in 0..2_000 {
+                tokio::task::yield_now().await;
+            }
+        }
+        let flushes: Vec<_> = batch.commits.iter().map(|commit| commit.flush).collect();
+        let answers = self.with(self.inner.workflow_commit(batch)).await?;
+        if self.plan == Plan::LoseCommits {
+            let mut known = self.seen.flushes.lock().unwrap();
+            if flushes.into_iter().filter(|flush| known.insert(*flush)).count() > 0 {
+                self.seen.commits_lost.fetch_add(1, Ordering::SeqCst);
+                return Err(ProviderError::new(ErrorKind::Unavailable, "the answer is lost"));
+            }
+        }
+        Ok(answers)
     }
 }
 
@@ -88,6 +130,7 @@ impl Inbox for Faulty {
 #[async_trait]
 impl Maintenance for Faulty {
     async fn lease_renew(&self, p: LeaseRenewal) -> ProviderResult<LeaseState> {
+        self.seen.renewals.fetch_add(1, Ordering::SeqCst);
         self.with(self.inner.lease_renew(p)).await
     }
     async fn lease_reap(&self, p: SweepParams) -> ProviderResult<SweepReport> {

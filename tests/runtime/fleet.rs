@@ -1,5 +1,6 @@
 //! Several workers, and more work than slots.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use durable::prelude::*;
@@ -7,7 +8,7 @@ use durable_core::history::{EventKind, decode_batch};
 use durable_core::id::EventId;
 use durable_core::provider::{HistoryRead, Status};
 
-use crate::faulty::Faulty;
+use crate::faulty::{Faulty, Plan};
 use crate::harness::{Calls, Fixture};
 
 #[activity]
@@ -90,7 +91,7 @@ async fn workers_that_crash_again_and_again_lose_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_database_that_fails_now_and_then_costs_no_step() {
-    let fixture = Fixture::on(|inner| Faulty { inner, calls: 1.into(), failed: 0.into() }).await;
+    let fixture = Fixture::on(|inner| Faulty::new(inner, Plan::NowAndThen, &Arc::default())).await;
     let calls = Calls::default();
     let build = || {
         let worker = fixture.durable.worker().workflow::<naps>().activity::<here>().state(calls.clone());

@@ -8,4 +8,5 @@ mod crash;
 mod faulty;
 mod fleet;
 mod harness;
+mod promises;
 mod steps;

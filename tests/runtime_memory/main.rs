@@ -11,5 +11,7 @@ mod faulty;
 mod fleet;
 #[path = "../runtime/harness.rs"]
 mod harness;
+#[path = "../runtime/promises.rs"]
+mod promises;
 #[path = "../runtime/steps.rs"]
 mod steps;

@@ -118,7 +118,9 @@ impl Rows {
         match judge(row.command, number, &task, end) {
             Verdict::Ended(event) => self.settle(&row, event).await,
             Verdict::Retry { delay, failure } => self.give_back(&row, number, Some(failure), delay).await,
-            // The worker ends: the attempt does not count, the row is free for others.
+            // The worker was dropped, like a crash: the lease decides, and the attempt counts as lost.
+            Verdict::Nothing if self.shared.stopped.is_cancelled() => {}
+            // The worker ends in order: the attempt does not count, the row is free for others.
             Verdict::Nothing => self.give_back(&row, row.attempts, None, Duration::ZERO).await,
         }
     }

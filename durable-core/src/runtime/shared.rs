@@ -122,6 +122,14 @@ impl Shared {
         now.plus(self.clock.elapsed().saturating_sub(at))
     }
 
+    /// Ends everything at once. `stopped` comes first: what is aborted after it writes nothing, as if the
+    /// process had died.
+    pub(super) fn stop_like_a_crash(&self) {
+        self.stopped.cancel();
+        self.draining.cancel();
+        self.aborting.cancel();
+    }
+
     /// Waits.
     pub(super) async fn sleep(&self, duration: Duration) {
         self.clock.sleep_until(self.clock.elapsed().saturating_add(duration)).await;

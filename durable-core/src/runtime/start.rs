@@ -165,9 +165,7 @@ fn watched(
     tokio::spawn(async move {
         if let Err(error) = inner.await {
             tracing::error!(task, %error, "a task of the worker ended with a panic; the worker stops");
-            shared.draining.cancel();
-            shared.aborting.cancel();
-            shared.stopped.cancel();
+            shared.stop_like_a_crash();
         }
     })
 }

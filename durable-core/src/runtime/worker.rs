@@ -206,10 +206,7 @@ struct WorkerInner {
 
 impl Drop for WorkerInner {
     fn drop(&mut self) {
-        let shared = &self.running.shared;
-        shared.draining.cancel();
-        shared.aborting.cancel();
-        shared.stopped.cancel();
+        self.running.shared.stop_like_a_crash();
     }
 }
 
