@@ -123,8 +123,12 @@ async fn tidy(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
 fn a_destructor_that_issues_a_command_does_nothing_when_the_run_leaves_memory() {
     let mut run = Run::<tidy>::new(&());
     run.turn([]);
-    drop(load::<tidy>(&run.history).unwrap());
+    let history = run.history.clone();
+    // Both as replayed and as it stands after a live turn.
+    drop(load::<tidy>(&history).unwrap());
+    drop(run);
     assert_eq!(CLEANED.get(), 0, "eviction ran workflow code");
+    let mut run = Run::<tidy>::resume(history);
     assert_eq!(commands(&run.turn([fired(1)])), ["marker", "completed null"]);
     assert_eq!(CLEANED.get(), 1);
 }
