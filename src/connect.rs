@@ -12,7 +12,9 @@ use durable_core::time::SystemClock;
 #[non_exhaustive]
 pub enum ConnectError {
     /// No backend has this scheme.
-    #[error("`{url}` names no database that is known here; write `sqlite:path/to/file.db`")]
+    #[error(
+        "`{url}` names no database that is known here; write `sqlite:path/to/file.db` or `postgres://user@host/database`"
+    )]
     UnknownScheme {
         /// The address.
         url: String,
@@ -24,12 +26,6 @@ pub enum ConnectError {
         url: String,
         /// The feature.
         feature: &'static str,
-    },
-    /// The backend is announced and not there yet.
-    #[error("`{url}`: PostgreSQL is not supported by this version; use `sqlite:path/to/file.db`")]
-    NotSupported {
-        /// The address.
-        url: String,
     },
     /// The database refused.
     #[error(transparent)]
@@ -46,6 +42,8 @@ impl Durable {
     /// Opens the database at `url` and brings its schema to this version.
     ///
     /// `sqlite:orders.db` is a file, made if it is not there (feature `sqlite`, on by default).
+    /// `postgres://user@host/database` is a schema in a database, made if it is not there (feature `postgres`);
+    /// `?schema=` names it, `durable` by default.
     ///
     /// # Errors
     ///
@@ -53,7 +51,7 @@ impl Durable {
     pub async fn connect(url: &str) -> Result<Self, ConnectError> {
         match url.split(':').next() {
             Some("sqlite") => sqlite(url).await,
-            Some("postgres" | "postgresql") => Err(ConnectError::NotSupported { url: url.to_owned() }),
+            Some("postgres" | "postgresql") => postgres(url).await,
             _ => Err(ConnectError::UnknownScheme { url: url.to_owned() }),
         }
     }
@@ -86,4 +84,20 @@ async fn sqlite(url: &str) -> Result<Durable, ConnectError> {
 #[expect(clippy::unused_async, reason = "the same shape with and without the feature")]
 async fn sqlite(url: &str) -> Result<Durable, ConnectError> {
     Err(ConnectError::FeatureOff { url: url.to_owned(), feature: "sqlite" })
+}
+
+#[cfg(feature = "postgres")]
+async fn postgres(url: &str) -> Result<Durable, ConnectError> {
+    use durable_core::provider::Schema as _;
+    let provider = durable_postgres::PostgresProvider::connect(url).await?;
+    provider.migrate().await?;
+    Ok(Durable::with_provider(Arc::new(provider)))
+}
+
+#[cfg(not(feature = "postgres"))]
+#[expect(clippy::unused_async, reason = "the same shape with and without the feature")]
+async fn postgres(url: &str) -> Result<Durable, ConnectError> {
+    // The address may hold a password.
+    let url = url.split(':').next().unwrap_or_default().to_owned();
+    Err(ConnectError::FeatureOff { url: format!("{url}://…"), feature: "postgres" })
 }

@@ -21,8 +21,10 @@ mod connect;
 
 pub use self::connect::{ConnectError, Durable};
 pub use durable_core::activity::{Activity, ActivityContext, ActivityContextParts, StateMap};
-pub use durable_core::client::{Client, ClientError, RunError, WorkflowHandle};
+pub use durable_core::client::{Client, ClientError, RunError, StartCall, WorkflowHandle};
+pub use durable_core::history::TimeoutKind;
 pub use durable_core::payload::{DataError, DurableData};
+pub use durable_core::provider::{IdPolicy, InstanceView, SendOutcome, Status};
 pub use durable_core::retry::{InvalidRetryPolicy, RetryAdvice, RetryPolicy};
 pub use durable_core::runtime::{StartError, Worker, WorkerBuilder};
 pub use durable_core::time::Timestamp;

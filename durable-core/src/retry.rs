@@ -181,7 +181,8 @@ impl RetryPolicy {
 /// ```
 /// # use std::time::Duration;
 /// # enum PaymentError { Refused, Busy }
-/// impl durable_core::retry::RetryAdvice for PaymentError {
+/// # use durable_core::retry::RetryAdvice;
+/// impl RetryAdvice for PaymentError {
 ///     fn retryable(&self) -> bool {
 ///         !matches!(self, Self::Refused)
 ///     }

@@ -54,6 +54,17 @@ use crate::model::Kind;
 /// (their own awaits are checked), `durable::join!`, and [`macro@helper`] fns. The compiler refuses
 /// everything else. `join!` of any crate is replaced by durable's; `select!` and async closures are refused.
 ///
+/// # What must come out the same
+///
+/// After a crash the body runs again from its start, with recorded results. The compiler does not yet refuse
+/// clocks, randomness, the environment or I/O between two awaits: use `ctx.now()`, `ctx.random()`,
+/// `ctx.uuid()`, `ctx.side_effect(..)` or an activity.
+///
+/// # An error of your own
+///
+/// `ctx.sleep(..).await?` needs `From<Cancelled>`, an activity's `?` needs `From<ActivityError<E>>`.
+/// `WorkflowError` has both, from any error.
+///
 /// # Options
 ///
 /// | option | default | meaning |

@@ -1,5 +1,6 @@
 -- G2, G3, G6: the guarded head of one run's commit; everything else rides on it.
--- Guard: ?1 instance, ?2 owner, ?3 epoch, ?4 expected next event, ?5 now, ?6 run.
+-- Guard: ?1 instance, ?2 owner, ?3 epoch, ?4 expected next event, ?5 now, ?6 run, and not this flush itself: a commit
+-- without events leaves the next event as it was, so that repeated it would be made twice.
 -- ?7 next event after it, ?8 flush, ?9 consumed through, ?10 progress.
 -- ?11 block: 0 keep, 1 set (?12 reason, ?13 build), 2 clear.
 -- ?14 disposition: 0 keep (?15 lease end), 1 wait (?16 wake time), 2 yield, 3 block (?16 retry time),
@@ -36,5 +37,5 @@ SET next_event_id = ?7,
     closed_at = CASE WHEN ?14 = 4 THEN ?5 END,
     updated_at = ?5
 WHERE id = ?1 AND locked_by = ?2 AND status = 1 AND epoch = ?3 AND next_event_id = ?4
-  AND lease_expires_at > ?5 AND current_run = ?6
+  AND lease_expires_at > ?5 AND current_run = ?6 AND last_flush IS NOT ?8
 RETURNING status, inbox_seq

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use bytes::Bytes;
 use durable_core::id::{ActivityRowId, CommandId, Epoch, InstanceId};
-use durable_core::provider::check::activity_lease_lost;
+use durable_core::provider::check::{activity_lease_lost, isolate};
 use durable_core::provider::{
     ActivityClaim, ActivityOutcome, ActivityQueue, ActivityRetry, ActivitySettled, ClaimedActivity,
     MessageKind, ProviderResult,
@@ -47,15 +47,16 @@ impl ActivityQueue for SqliteProvider {
 async fn claim(transaction: &mut WriteTransaction, params: &ActivityClaim) -> Attempt<Vec<ClaimedActivity>> {
     let now = transaction.now;
     let connection = transaction.connection();
-    let mut picked: Vec<(i64, i64, i64)> = query_as(sql!("activity_claim_pick"))
+    let mut picked: Vec<(i64, i64, i64, i64)> = query_as(sql!("activity_claim_pick"))
         .bind(params.queue.as_str())
         .bind(now.as_micros())
         .bind(i64::from(params.limit))
         .bind(json_array(params.types.iter().map(String::as_str)))
         .fetch_all(&mut *connection)
         .await?;
-    picked.sort_unstable_by_key(|&(id, priority, eligible_at)| (priority, eligible_at, id));
+    picked.sort_unstable_by_key(|&(id, priority, eligible_at, _)| (priority, eligible_at, id));
     picked.truncate(usize::try_from(params.limit).unwrap_or(usize::MAX));
+    isolate(&mut picked, |&(.., lost)| lost >= i64::from(params.isolate_at));
     if picked.is_empty() {
         return Ok(Vec::new());
     }

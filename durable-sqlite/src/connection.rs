@@ -81,7 +81,9 @@ impl Connections {
         let attempt = async {
             let mut lent = self.lend_writer().await?;
             if let Err(error) = query("BEGIN IMMEDIATE").execute(&mut lent.connection).await {
-                if primary_code(&error).is_some() {
+                // Busy means that no transaction was begun. After any other answer one may be open: the
+                // connection goes, and with it the lock.
+                if matches!(primary_code(&error), Some(5 | 6)) {
                     lent.give_back();
                 }
                 return Err(Failure::from(error));
@@ -165,6 +167,9 @@ impl Connections {
         let mut connection = self.options.writer().connect().await?;
         if !self.options.is_read_only() {
             enter_wal(&mut connection).await?;
+        }
+        if let Some(hook) = self.options.hook() {
+            connection.lock_handle().await?.set_progress_handler(1, move || hook.ask());
         }
         Ok(connection)
     }

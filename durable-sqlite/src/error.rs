@@ -69,7 +69,7 @@ fn classify(error: &sqlx::Error) -> (ErrorKind, &'static str) {
 
 fn classify_code(code: i32, error: &sqlx::Error) -> (ErrorKind, &'static str) {
     match code {
-        5 | 6 => (
+        5 | 6 | 15 => (
             ErrorKind::Busy,
             "another process held the write lock for longer than the busy timeout; it is tried again",
         ),
@@ -90,6 +90,10 @@ fn classify_code(code: i32, error: &sqlx::Error) -> (ErrorKind, &'static str) {
             "the file cannot be opened; check that the directory exists and is writable",
         ),
         10 => (ErrorKind::Unavailable, "the disk reported an error; check it, the call is tried again"),
+        4 | 9 | 17 => (
+            ErrorKind::Unavailable,
+            "the statement was stopped, or the schema changed under it, and its effect is not known; it is tried again",
+        ),
         7 => (ErrorKind::Unavailable, "memory ran out; the call is tried again"),
         19 => (
             ErrorKind::Conflict,

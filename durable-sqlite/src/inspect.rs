@@ -108,14 +108,14 @@ async fn read_page(connection: &mut SqliteConnection, params: HistoryRead) -> At
     };
     let (rows, next) = read_rows(connection, run, params).await?;
     let reached = check_stored_rows(params.run_id, params.from, &rows)?;
-    match next {
-        Some(next) if next != reached => {
+    match (next, end) {
+        (Some(next), _) if next != reached => {
             // The page is full; the row after it must follow.
             let ahead = EncodedBatch { first: next, next: next.next(), bytes: Bytes::new() };
             check_stored_rows(params.run_id, reached, &[ahead])?;
         }
-        None if end.is_some_and(|end| stored(reached.0) < end) => {
-            let end = decode::event_id(end.unwrap_or_default())?;
+        (None, Some(end)) if stored(reached.0) < end => {
+            let end = decode::event_id(end)?;
             return Err(missing_events(params.run_id, reached, end).into());
         }
         _ => {}

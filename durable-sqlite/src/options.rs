@@ -1,7 +1,9 @@
 //! How a database is opened.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use durable_core::provider::{ErrorKind, ProviderError, ProviderResult};
@@ -20,6 +22,22 @@ pub enum Synchronous {
     Normal,
 }
 
+/// Asked before the writer's instructions; `false` stops the statement.
+#[derive(Clone)]
+pub(crate) struct InstructionHook(Arc<dyn Fn() -> bool + Send + Sync>);
+
+impl InstructionHook {
+    pub(crate) fn ask(&self) -> bool {
+        (self.0)()
+    }
+}
+
+impl fmt::Debug for InstructionHook {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("InstructionHook")
+    }
+}
+
 /// How a database is opened. Build one with [`SqliteOptions::parse`] or [`SqliteOptions::new`].
 #[derive(Debug, Clone)]
 pub struct SqliteOptions {
@@ -30,6 +48,8 @@ pub struct SqliteOptions {
     max_page_count: Option<u32>,
     readers: usize,
     busy_timeout: Duration,
+    instruction_hook: Option<InstructionHook>,
+    log_statements: bool,
 }
 
 impl SqliteOptions {
@@ -43,6 +63,8 @@ impl SqliteOptions {
             max_page_count: None,
             readers: 4,
             busy_timeout: Duration::from_secs(5),
+            instruction_hook: None,
+            log_statements: false,
         }
     }
 
@@ -109,6 +131,23 @@ impl SqliteOptions {
         self
     }
 
+    /// Asks before every instruction of SQLite's virtual machine on the writer, and once more when a statement
+    /// has taken effect; `false` stops it there. For tests that fail a write at each place.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn instruction_hook(mut self, hook: impl Fn() -> bool + Send + Sync + 'static) -> Self {
+        self.instruction_hook = Some(InstructionHook(Arc::new(hook)));
+        self
+    }
+
+    /// Makes each statement an event of `tracing` (target `sqlx::query`), so that a measurement can count them.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn log_statements(mut self, log: bool) -> Self {
+        self.log_statements = log;
+        self
+    }
+
     /// The database's file.
     pub fn path(&self) -> &Path {
         &self.path
@@ -116,6 +155,10 @@ impl SqliteOptions {
 
     pub(crate) fn is_read_only(&self) -> bool {
         self.read_only
+    }
+
+    pub(crate) fn hook(&self) -> Option<InstructionHook> {
+        self.instruction_hook.clone()
     }
 
     pub(crate) fn reader_count(&self) -> usize {
@@ -135,9 +178,8 @@ impl SqliteOptions {
             .busy_timeout(self.busy_timeout)
             .foreign_keys(true)
             .synchronous(synchronous)
-            .statement_cache_capacity(200)
-            // The runtime logs what users need to know; statements are our business.
-            .disable_statement_logging();
+            .statement_cache_capacity(200);
+        let options = self.logging(options);
         match self.max_page_count {
             Some(pages) => options.pragma("max_page_count", pages.to_string()),
             None => options,
@@ -146,10 +188,13 @@ impl SqliteOptions {
 
     /// For a reader.
     pub(crate) fn reader(&self) -> SqliteConnectOptions {
-        SqliteConnectOptions::new()
-            .filename(&self.path)
-            .read_only(true)
-            .busy_timeout(self.busy_timeout)
-            .disable_statement_logging()
+        let options =
+            SqliteConnectOptions::new().filename(&self.path).read_only(true).busy_timeout(self.busy_timeout);
+        self.logging(options)
+    }
+
+    /// The runtime logs what users need to know; statements are our business.
+    fn logging(&self, options: SqliteConnectOptions) -> SqliteConnectOptions {
+        if self.log_statements { options } else { options.disable_statement_logging() }
     }
 }

@@ -17,12 +17,20 @@ use sha2::{Digest, Sha256};
 #[derive(Debug)]
 pub(crate) struct Slots {
     database: PathBuf,
-    held: Mutex<HashMap<Incarnation, File>>,
+    held: Mutex<HashMap<Incarnation, SlotLock>>,
 }
 
-/// A lock that was taken and belongs to no incarnation yet.
+/// A lock that was taken; given back when it is dropped.
 #[derive(Debug)]
 pub(crate) struct SlotLock(File);
+
+impl Drop for SlotLock {
+    fn drop(&mut self) {
+        // Closing is not enough: a child process that this one is just starting holds copies of all open files
+        // until it runs its program, and with them the lock.
+        let _ = self.0.unlock();
+    }
+}
 
 impl Slots {
     /// Locks live beside this file.
@@ -50,7 +58,7 @@ impl Slots {
 
     /// The lock is the incarnation's until it is released or the process ends.
     pub(crate) fn hold(&self, incarnation: Incarnation, lock: SlotLock) {
-        self.held().insert(incarnation, lock.0);
+        self.held().insert(incarnation, lock);
     }
 
     /// Drops an incarnation's lock.
@@ -58,7 +66,7 @@ impl Slots {
         self.held().remove(&incarnation);
     }
 
-    fn held(&self) -> MutexGuard<'_, HashMap<Incarnation, File>> {
+    fn held(&self) -> MutexGuard<'_, HashMap<Incarnation, SlotLock>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -94,5 +102,29 @@ impl Slots {
         let mut path = OsString::from(&self.database);
         path.push(format!("-slot-{prefix}{hex}.lock"));
         PathBuf::from(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lock_given_back_is_free_while_a_child_process_starts() {
+        let directory = tempfile::tempdir().unwrap();
+        let slots = Slots::beside(&directory.path().join("durable.db"));
+        let slot = SlotName::new("blue").unwrap();
+        let (_, lock) = slots.take(Some(&slot)).unwrap();
+        // What a child has between its fork and its exec.
+        let inherited = lock.0.try_clone().unwrap();
+        let incarnation = Incarnation::fresh();
+        slots.hold(incarnation, lock);
+        assert!(slots.take(Some(&slot)).is_err());
+        slots.release(incarnation);
+        let (_, never_held) = slots.take(Some(&slot)).unwrap();
+        let inherited_too = never_held.0.try_clone().unwrap();
+        drop(never_held);
+        slots.take(Some(&slot)).unwrap();
+        drop((inherited, inherited_too));
     }
 }

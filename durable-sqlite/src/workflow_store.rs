@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use bytes::Bytes;
 use durable_core::id::{ActivityRowId, CommandId, Epoch, InboxSeq, InstanceId};
 use durable_core::provider::check::{
-    ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start,
+    ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start, isolate,
 };
 use durable_core::provider::{
     Claimed, ClaimedRun, CommitBatch, CommitReceipt, InboxMessage, InstanceRef, ProviderResult, RowState,
@@ -145,11 +145,11 @@ async fn claim(transaction: &mut WriteTransaction, params: &WorkflowClaim) -> At
     picked.sort_unstable_by_key(|&(id, priority, eligible_at, _)| (priority, eligible_at, id));
     picked.truncate(usize::try_from(params.limit).unwrap_or(usize::MAX));
     let mut claimed = Claimed { now, runs: Vec::new(), dead_lettered: Vec::new() };
-    let mut ids = Vec::new();
+    let mut takeable = Vec::new();
     for (id, _, _, claims) in picked {
         let claims: u32 = unsigned(claims)?;
         if claims < params.max_claims {
-            ids.push(id);
+            takeable.push((id, claims));
             continue;
         }
         query(sql!("workflow_claim_dead_letter"))
@@ -160,6 +160,8 @@ async fn claim(transaction: &mut WriteTransaction, params: &WorkflowClaim) -> At
             .await?;
         claimed.dead_lettered.push(InstanceId(id));
     }
+    isolate(&mut takeable, |&(_, claims)| claims >= params.isolate_at);
+    let ids: Vec<i64> = takeable.into_iter().map(|(id, _)| id).collect();
     if !ids.is_empty() {
         claimed.runs = take(transaction, params, &ids).await?;
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use durable::prelude::*;
 use durable_core::provider::Status;
 
-use crate::harness::{Calls, Fixture};
+use crate::harness::{Calls, Fixture, in_world};
 
 #[activity(retry(initial = "10ms"))]
 async fn first(ctx: &ActivityContext) -> Result<u32, String> {
@@ -35,32 +35,37 @@ fn worker(fixture: &Fixture, calls: &Calls, slow_calls: &Slow) -> durable_core::
     worker.state(calls.clone()).state(slow_calls.clone()).lease(Duration::from_millis(400))
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn after_a_crash_recorded_steps_stay_and_the_lost_attempt_counts() {
-    let fixture = Fixture::new().await;
-    let (calls, slow_calls) = (Calls::default(), Slow::default());
-    let dies = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
-    let run = fixture.durable.client().start::<two_steps>("c", ()).await.unwrap();
-    fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
-    drop(dies);
-    let heir = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
-    assert_eq!(fixture.soon(run.result()).await.unwrap(), (1, 2));
-    assert_eq!((calls.get(), slow_calls.0.get()), (1, 2));
-    heir.shutdown().await;
+#[test]
+fn after_a_crash_recorded_steps_stay_and_the_lost_attempt_counts() {
+    in_world(async |world| {
+        let fixture = Fixture::new(&world).await;
+        let (calls, slow_calls) = (Calls::default(), Slow::default());
+        let dies = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
+        let run = fixture.durable.client().start::<two_steps>("c", ()).await.unwrap();
+        fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
+        drop(dies);
+        let heir = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
+        assert_eq!(fixture.soon(run.result()).await.unwrap(), (1, 2));
+        assert_eq!((calls.get(), slow_calls.0.get()), (1, 2));
+        heir.shutdown().await;
+    });
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_shutdown_releases_cleanly_and_its_attempt_does_not_count() {
-    let fixture = Fixture::new().await;
-    let (calls, slow_calls) = (Calls::default(), Slow::default());
-    let ends = worker(&fixture, &calls, &slow_calls).grace(Duration::from_millis(50)).start().await.unwrap();
-    let run = fixture.durable.client().start::<two_steps>("c", ()).await.unwrap();
-    fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
-    fixture.soon(ends.shutdown()).await;
-    assert_eq!(run.describe().await.unwrap().status, Status::Runnable);
-    let heir = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
-    assert_eq!(fixture.soon(run.result()).await.unwrap(), (1, 1));
-    heir.shutdown().await;
+#[test]
+fn a_shutdown_releases_cleanly_and_its_attempt_does_not_count() {
+    in_world(async |world| {
+        let fixture = Fixture::new(&world).await;
+        let (calls, slow_calls) = (Calls::default(), Slow::default());
+        let ends =
+            worker(&fixture, &calls, &slow_calls).grace(Duration::from_millis(50)).start().await.unwrap();
+        let run = fixture.durable.client().start::<two_steps>("c", ()).await.unwrap();
+        fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
+        fixture.soon(ends.shutdown()).await;
+        assert_eq!(run.describe().await.unwrap().status, Status::Runnable);
+        let heir = worker(&fixture, &calls, &slow_calls).start().await.unwrap();
+        assert_eq!(fixture.soon(run.result()).await.unwrap(), (1, 1));
+        heir.shutdown().await;
+    });
 }
 
 static BROKEN: AtomicBool = AtomicBool::new(true);
@@ -72,55 +77,32 @@ async fn panics(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
     Ok(count)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_panic_blocks_the_run_until_another_build() {
-    let fixture = Fixture::new().await;
-    let calls = Calls::default();
-    let build = |name: &str| {
-        fixture.durable.worker().workflow::<panics>().activity::<first>().state(calls.clone()).build_id(name)
-    };
-    let one = build("one").start().await.unwrap();
-    let run = fixture.durable.client().start::<panics>("p", ()).await.unwrap();
-    fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
-    let reason = run.describe().await.unwrap().blocked.unwrap().reason;
-    assert!(reason.contains("broken on purpose"), "{reason}");
-    one.shutdown().await;
-    BROKEN.store(false, Ordering::SeqCst);
-    let two = build("two").start().await.unwrap();
-    assert_eq!(fixture.soon(run.result()).await.unwrap(), 1);
-    assert!(run.describe().await.unwrap().blocked.is_none(), "the reason stayed");
-    two.shutdown().await;
-}
-
-static STUCK: AtomicBool = AtomicBool::new(true);
-
-#[workflow]
-async fn spins(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
-    while STUCK.load(Ordering::SeqCst) {
-        std::thread::yield_now();
-    }
-    Ok(first(ctx).await?)
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_turn_that_does_not_end_blocks_only_its_run() {
-    let fixture = Fixture::new().await;
-    let calls = Calls::default();
-    let build = |name: &str| {
-        let worker = fixture.durable.worker().workflow::<spins>().workflow::<panics>().activity::<first>();
-        worker.state(calls.clone()).build_id(name).workflow_threads(1).turn_limit(Duration::from_millis(100))
-    };
-    let one = build("one").start().await.unwrap();
-    let client = fixture.durable.client();
-    let run = client.start::<spins>("s", ()).await.unwrap();
-    fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
-    let blocked = run.describe().await.unwrap().blocked.unwrap();
-    assert!(blocked.reason.contains("deadlock") && blocked.retry_at.is_none(), "{blocked:?}");
-    STUCK.store(false, Ordering::SeqCst);
-    one.shutdown().await;
-    let two = build("two").start().await.unwrap();
-    assert_eq!(fixture.soon(run.result()).await.unwrap(), 1);
-    two.shutdown().await;
+#[test]
+fn a_panic_blocks_the_run_until_another_build() {
+    in_world(async |world| {
+        let fixture = Fixture::new(&world).await;
+        let calls = Calls::default();
+        let build = |name: &str| {
+            fixture
+                .durable
+                .worker()
+                .workflow::<panics>()
+                .activity::<first>()
+                .state(calls.clone())
+                .build_id(name)
+        };
+        let one = build("one").start().await.unwrap();
+        let run = fixture.durable.client().start::<panics>("p", ()).await.unwrap();
+        fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
+        let reason = run.describe().await.unwrap().blocked.unwrap().reason;
+        assert!(reason.contains("broken on purpose"), "{reason}");
+        one.shutdown().await;
+        BROKEN.store(false, Ordering::SeqCst);
+        let two = build("two").start().await.unwrap();
+        assert_eq!(fixture.soon(run.result()).await.unwrap(), 1);
+        assert!(run.describe().await.unwrap().blocked.is_none(), "the reason stayed");
+        two.shutdown().await;
+    });
 }
 
 static UNFIT: AtomicBool = AtomicBool::new(false);
@@ -131,24 +113,26 @@ async fn unfit(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
     Ok(slow(ctx).await?)
 }
 
-#[tokio::test(flavor = "multi_thread")]
-async fn a_lost_attempt_counts_even_if_the_code_does_not_fit_after_the_crash() {
-    let fixture = Fixture::new().await;
-    let slow_calls = Slow::default();
-    let build = |name: &str| {
-        let worker = fixture.durable.worker().workflow::<unfit>().activity::<slow>().build_id(name);
-        worker.state(slow_calls.clone()).lease(Duration::from_millis(300)).start()
-    };
-    let dies = build("one").await.unwrap();
-    let run = fixture.durable.client().start::<unfit>("u", ()).await.unwrap();
-    fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
-    drop(dies);
-    UNFIT.store(true, Ordering::SeqCst);
-    let two = build("two").await.unwrap();
-    fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
-    two.shutdown().await;
-    UNFIT.store(false, Ordering::SeqCst);
-    let three = build("three").await.unwrap();
-    assert_eq!(fixture.soon(run.result()).await.unwrap(), 2);
-    three.shutdown().await;
+#[test]
+fn a_lost_attempt_counts_even_if_the_code_does_not_fit_after_the_crash() {
+    in_world(async |world| {
+        let fixture = Fixture::new(&world).await;
+        let slow_calls = Slow::default();
+        let build = |name: &str| {
+            let worker = fixture.durable.worker().workflow::<unfit>().activity::<slow>().build_id(name);
+            worker.state(slow_calls.clone()).lease(Duration::from_millis(300)).start()
+        };
+        let dies = build("one").await.unwrap();
+        let run = fixture.durable.client().start::<unfit>("u", ()).await.unwrap();
+        fixture.until("the slow step", || async { slow_calls.0.get() == 1 }).await;
+        drop(dies);
+        UNFIT.store(true, Ordering::SeqCst);
+        let two = build("two").await.unwrap();
+        fixture.until("blocked", || async { run.describe().await.unwrap().status == Status::Blocked }).await;
+        two.shutdown().await;
+        UNFIT.store(false, Ordering::SeqCst);
+        let three = build("three").await.unwrap();
+        assert_eq!(fixture.soon(run.result()).await.unwrap(), 2);
+        three.shutdown().await;
+    });
 }

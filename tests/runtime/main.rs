@@ -3,10 +3,20 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod backend;
+mod bad_files;
 mod bad_input;
 mod crash;
-mod faulty;
+mod explorer;
 mod fleet;
 mod harness;
+mod ledger;
 mod promises;
+mod replay;
+mod simulation;
 mod steps;
+mod suspects;
+mod threads;
+mod time;
+mod told;
+mod undecodable;
+mod world;

@@ -6,3 +6,14 @@ pub(crate) use durable_testkit::MemoryProvider as Backend;
 pub(crate) async fn open() -> (Backend, Option<tempfile::TempDir>) {
     (Backend::new(), None)
 }
+
+pub(crate) fn fresh() -> Backend {
+    Backend::new()
+}
+
+pub(crate) fn shared() -> Backend {
+    Backend::new()
+}
+
+/// Seeds of an ordinary test run.
+pub(crate) const SIMULATIONS: u64 = 2000;

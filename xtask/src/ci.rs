@@ -56,6 +56,38 @@ pub(crate) const STEPS: &[Step] = &[
         in_quick: false,
     },
     cargo("examples", &["build", "--workspace", "--examples"]),
-    cargo("tests", &["test", "--workspace", "--lib", "--bins", "--tests", "--examples"]),
+    cargo(
+        "tests",
+        &[
+            "test",
+            "--workspace",
+            "--lib",
+            "--bins",
+            "--tests",
+            "--examples",
+            "--",
+            "--skip",
+            "explorer::",
+            "--skip",
+            "simulation::",
+        ],
+    ),
+    // Apart, so that they print what they tried and the seeds that repeat it.
+    cargo(
+        "crashes and simulations",
+        &[
+            "test",
+            "--test",
+            "runtime_memory",
+            "--test",
+            "runtime",
+            "--",
+            "--nocapture",
+            "explorer::",
+            "simulation::",
+        ],
+    ),
     cargo("doctests", &["test", "--workspace", "--doc"]),
+    // Not for speed: what it needs is built for the tests already.
+    cargo("bench smoke", &["test", "--workspace", "--bench", "throughput", "--", "--smoke"]),
 ];

@@ -1,6 +1,8 @@
-//! The project's own commands: `cargo xtask test | ci | tidy`. It needs Rust and a C compiler, nothing else.
+//! The project's own commands: `cargo xtask test | ci | bench | tidy`. It needs Rust and a C compiler, nothing else.
 
+mod bench;
 mod ci;
+mod mutants;
 mod test;
 mod tidy;
 
@@ -15,6 +17,12 @@ usage: cargo xtask <command>
   test [--quick]   everything that has to hold before a commit, cheap checks first;
                    --quick leaves out clippy, the feature loop and the documentation
   ci   [--quick]   the same, under the name that a build server uses
+  simulate [FROM..TO]
+                   runs the simulation with these seeds, by default 0..100000, in a release build
+  mutants [--only TEXT]
+                   plants the faults of tests/mutants.toml one at a time; the tests have to notice each
+  bench [options]  what durable execution costs here, against bare commits; release build, a few minutes;
+                   --rounds N, --only W1,W3, --dir DIR, --json FILE, --smoke (docs/performance.md)
   tidy             only the project's own rules: layers, lengths, names, SQL, cases, guarantees";
 
 fn main() -> ExitCode {
@@ -32,6 +40,9 @@ fn run(arguments: &[String]) -> Result<()> {
     let Some((command, options)) = arguments.split_first() else { bail!("no command given\n\n{USAGE}") };
     match command.as_str() {
         "test" | "ci" => test::run(&root()?, options),
+        "simulate" => test::simulate(&root()?, options),
+        "mutants" => mutants::run(&root()?, options),
+        "bench" => bench::run(&root()?, options),
         "tidy" if options.is_empty() => tidy::run(&root()?),
         "help" | "--help" | "-h" => {
             println!("{USAGE}");

@@ -18,6 +18,7 @@ pub(crate) fn run(root: &Path, options: &[String]) -> Result<()> {
         _ => bail!("`{}` is no option of this command; it takes `--quick` or nothing", options.join(" ")),
     };
     require_components(root)?;
+    println!("── PostgreSQL for the tests: {}", postgres_server());
     let steps: Vec<&Step> = STEPS.iter().filter(|step| step.in_quick || !quick).collect();
     let begun = now();
     for (index, step) in steps.iter().enumerate() {
@@ -31,6 +32,22 @@ pub(crate) fn run(root: &Path, options: &[String]) -> Result<()> {
     let left_out = STEPS.len() - steps.len();
     let note = if left_out > 0 { format!(" ({left_out} left out by --quick)") } else { String::new() };
     println!("all {} steps passed in {}{note}", steps.len(), shown(begun.elapsed()));
+    Ok(())
+}
+
+/// Runs the simulation with many seeds.
+pub(crate) fn simulate(root: &Path, options: &[String]) -> Result<()> {
+    let seeds = match options {
+        [] => "0..100000",
+        [seeds] if seeds.contains("..") => seeds,
+        _ => bail!("`{}` is no range of seeds; write e.g. `0..2000`", options.join(" ")),
+    };
+    let begun = now();
+    let arguments = ["test", "--release", "--test", "runtime_memory", "--", "simulation::", "--nocapture"];
+    let status =
+        cargo(root, &arguments).env("DURABLE_SIM_SEEDS", seeds).status().context("cargo does not start")?;
+    ensure!(status.success(), "cargo ended with {status}");
+    println!("seeds {seeds} in {}", shown(begun.elapsed()));
     Ok(())
 }
 
@@ -49,6 +66,26 @@ fn require_components(root: &Path) -> Result<()> {
     Ok(())
 }
 
+/// Where the tests take a PostgreSQL server from, in the order in which `durable_testkit::postgres` looks.
+fn postgres_server() -> String {
+    const VARIABLE: &str = "DURABLE_TEST_POSTGRES_URL";
+    if std::env::var_os(VARIABLE).is_some() {
+        return format!("the running one that {VARIABLE} names");
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let versions = std::fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
+    let debian = versions.map(|version| version.path().join("bin"));
+    let found = debian.chain(std::env::split_paths(&path)).find(|folder| folder.join("initdb").is_file());
+    match found {
+        Some(folder) => {
+            format!("throw-away ones, started from {} ({VARIABLE} names another)", folder.display())
+        }
+        None => format!(
+            "none here yet; the package `postgresql` is installed with apt-get ({VARIABLE} avoids that)"
+        ),
+    }
+}
+
 fn perform(root: &Path, action: &Action) -> Result<()> {
     match action {
         Action::Tidy => tidy::run(root),
@@ -63,7 +100,7 @@ fn perform(root: &Path, action: &Action) -> Result<()> {
 }
 
 /// The cargo that runs us, so that a `+toolchain` on the command line holds for every step.
-fn cargo(root: &Path, arguments: &[&str]) -> Command {
+pub(crate) fn cargo(root: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root).args(arguments);
     command
@@ -104,6 +141,11 @@ mod tests {
     }
 
     #[test]
+    fn it_says_where_the_postgresql_server_comes_from() {
+        assert!(postgres_server().contains("DURABLE_TEST_POSTGRES_URL"));
+    }
+
+    #[test]
     fn an_unknown_option_is_refused_by_name() {
         let error = run(Path::new("."), &["--fast".to_owned()]).unwrap_err();
         assert!(error.to_string().contains("`--fast` is no option"), "{error}");
@@ -118,6 +160,8 @@ mod tests {
     #[test]
     fn quick_keeps_format_tidy_and_tests() {
         let kept: Vec<_> = STEPS.iter().filter(|step| step.in_quick).map(|step| step.name).collect();
-        assert_eq!(kept, ["format", "tidy", "examples", "tests", "doctests"]);
+        let expected =
+            ["format", "tidy", "examples", "tests", "crashes and simulations", "doctests", "bench smoke"];
+        assert_eq!(kept, expected);
     }
 }

@@ -89,6 +89,7 @@ impl ActivityContext {
     ///
     /// If the worker was built without `.state(..)` of that type: the attempt ends as panicked, naming it.
     #[expect(clippy::panic, reason = "a worker without the state its activities use is a programmer error")]
+    #[track_caller]
     pub fn state<T: Send + Sync + 'static>(&self) -> &T {
         match self.try_state() {
             Some(state) => state,

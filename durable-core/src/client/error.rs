@@ -44,6 +44,13 @@ pub enum ClientError {
     Provider(#[from] ProviderError),
 }
 
+impl ClientError {
+    /// Whether the same call may succeed later: the database was away or busy.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Provider(error) if error.kind().is_transient())
+    }
+}
+
 /// Why a run gave no result.
 #[derive(Debug, Clone, thiserror::Error)]
 #[non_exhaustive]
@@ -57,8 +64,13 @@ pub enum RunError<E> {
         failure: Failure,
     },
     /// The workflow ended after it was asked to cancel.
-    #[error("the workflow was cancelled: {}", .0.message)]
-    Canceled(Failure),
+    #[error("the workflow was cancelled: {}", failure.message)]
+    Canceled {
+        /// The typed error that it ended with, if it was one.
+        error: Option<E>,
+        /// What history holds of it.
+        failure: Failure,
+    },
     /// The product refused the workflow's result or error: it cannot be recorded.
     #[error("the workflow's end was refused: {}", .0.message)]
     Refused(Failure),
@@ -86,9 +98,14 @@ impl<E> RunError<E> {
     /// The typed error, if the workflow returned one.
     pub fn error(&self) -> Option<&E> {
         match self {
-            Self::Failed { error, .. } => Some(error),
+            Self::Failed { error, .. } | Self::Canceled { error: Some(error), .. } => Some(error),
             _ => None,
         }
+    }
+
+    /// Whether waiting again may bring a result: the database was away or busy.
+    pub fn is_transient(&self) -> bool {
+        matches!(self, Self::Provider(error) if error.kind().is_transient())
     }
 }
 

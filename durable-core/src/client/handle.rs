@@ -7,9 +7,9 @@ use super::Client;
 use super::error::{ClientError, RunError, corrupt};
 use super::outcome::RunOutcome;
 use crate::history::{Failure, FailureKind};
-use crate::id::{InstanceId, RequestId, RunId, WorkflowId};
+use crate::id::{InstanceId, RunId, WorkflowId};
 use crate::limits::POLL_INTERVAL;
-use crate::payload::decode;
+use crate::payload::{DataError, decode};
 use crate::provider::{CancelRequest, InstanceView, SendOutcome, Status};
 use crate::workflow::Workflow;
 
@@ -76,7 +76,7 @@ impl<W: Workflow> WorkflowHandle<W> {
         let request = CancelRequest {
             instance: self.instance,
             reason: reason.into(),
-            request_id: RequestId::fresh(),
+            request_id: inner.ids.request(),
             now: inner.clock.database_override(),
         };
         let sent =
@@ -105,6 +105,7 @@ impl<W: Workflow> WorkflowHandle<W> {
                 return self.read(&view);
             }
             tokio::select! {
+                biased;
                 () = closed => {}
                 () = inner.sleep(POLL_INTERVAL) => {}
             }
@@ -120,20 +121,25 @@ impl<W: Workflow> WorkflowHandle<W> {
             RunOutcome::Completed(result) => {
                 Ok(decode(&format!("the result of workflow `{}`", self.workflow_id), &result)?)
             }
-            RunOutcome::Failed(failure) => Err(self.failed(failure)),
-            RunOutcome::Canceled(failure) => Err(RunError::Canceled(failure)),
+            RunOutcome::Failed(failure) => Err(match self.typed(&failure) {
+                Ok(Some(error)) => RunError::Failed { error, failure },
+                Ok(None) => RunError::Refused(failure),
+                Err(error) => error.into(),
+            }),
+            RunOutcome::Canceled(failure) => Err(match self.typed(&failure) {
+                Ok(error) => RunError::Canceled { error, failure },
+                Err(error) => error.into(),
+            }),
         }
     }
 
-    fn failed(&self, failure: Failure) -> RunError<W::Error> {
+    /// The workflow's own error, if that is what the failure holds.
+    fn typed(&self, failure: &Failure) -> Result<Option<W::Error>, DataError> {
         match &failure.error {
             Some(payload) if failure.kind == FailureKind::Application => {
-                match decode(&format!("the error of workflow `{}`", self.workflow_id), payload) {
-                    Ok(error) => RunError::Failed { error, failure },
-                    Err(error) => error.into(),
-                }
+                decode(&format!("the error of workflow `{}`", self.workflow_id), payload).map(Some)
             }
-            _ => RunError::Refused(failure),
+            _ => Ok(None),
         }
     }
 }

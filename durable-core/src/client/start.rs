@@ -8,7 +8,7 @@ use super::Client;
 use super::error::ClientError;
 use super::handle::WorkflowHandle;
 use crate::history::{Event, EventKind, StartOptions, encode_events};
-use crate::id::{EventId, IdSeed, QueueName, RequestId, RunId, WorkflowId};
+use crate::id::{EventId, QueueName, WorkflowId};
 use crate::payload::{DataError, Payload, argument_digest};
 use crate::provider::{ErrorKind, IdPolicy, ProviderError, StartOutcome, StartRun};
 use crate::workflow::Workflow;
@@ -64,7 +64,7 @@ impl<W: Workflow> StartCall<W> {
         let queue = self.queue.map_or_else(|| Ok(QueueName::default_queue()), QueueName::new)?;
         let client = self.client;
         let at = client.again("clock", || client.inner.database_now()).await?;
-        let (run_id, seed) = (RunId::fresh(), IdSeed::fresh());
+        let (run_id, seed) = (client.inner.ids.run(), client.inner.ids.seed());
         let input_digest = argument_digest(&input);
         let kind = EventKind::WorkflowExecutionStarted {
             workflow_id: workflow_id.clone(),
@@ -88,7 +88,7 @@ impl<W: Workflow> StartCall<W> {
             priority: self.priority,
             run_id,
             seed,
-            request_id: RequestId::fresh(),
+            request_id: client.inner.ids.request(),
             history,
             policy: self.policy,
             now: client.inner.clock.database_override(),

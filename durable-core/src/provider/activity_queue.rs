@@ -22,6 +22,8 @@ pub struct ActivityClaim {
     pub limit: u32,
     /// How long the claim is trusted without renewal.
     pub lease: Duration,
+    /// A row with so many lost attempts is a suspect: a claim takes it alone, or ends before it.
+    pub isolate_at: u32,
     /// Test clock.
     pub now: Option<Timestamp>,
 }

@@ -5,7 +5,7 @@ use super::error::{ErrorKind, ProviderError, ProviderResult};
 use super::status::Status;
 use super::workflow_store::{IdPolicy, RunCommit, StartRun};
 use crate::history::EncodedBatch;
-use crate::id::{ActivityRowId, EventId, InstanceId, RunId};
+use crate::id::{ActivityRowId, EventId, InstanceId, RunId, check_name};
 
 /// The last priority; 0 is the first.
 pub const PRIORITY_MAX: u8 = 9;
@@ -80,6 +80,7 @@ pub fn decide_start(start: &StartRun, existing: &ExistingInstance) -> ProviderRe
 ///
 /// `Invalid`.
 pub fn check_start(start: &StartRun) -> ProviderResult<()> {
+    check_type("workflow type", &start.workflow_type)?;
     check_priority(start.priority)?;
     check_rows(EventId::FIRST, std::slice::from_ref(&start.history)).map(drop)
 }
@@ -88,7 +89,7 @@ pub fn check_start(start: &StartRun) -> ProviderResult<()> {
 ///
 /// # Errors
 ///
-/// `Invalid`: history rows that are not consecutive, a close with an open status.
+/// `Invalid`: history rows that are not consecutive, a close with an open status, a bad name or priority.
 pub fn check_commit(commit: &RunCommit) -> ProviderResult<EventId> {
     use super::workflow_store::{ActivityChange, Disposition};
     if let Disposition::Close { status, .. } = &commit.disposition
@@ -100,10 +101,16 @@ pub fn check_commit(commit: &RunCommit) -> ProviderResult<EventId> {
     }
     for change in &commit.activities {
         if let ActivityChange::Insert(row) = change {
+            check_type("activity type", &row.activity_type)?;
             check_priority(row.priority)?;
         }
     }
     check_rows(commit.expected_next, &commit.history)
+}
+
+/// Registered names travel as plain text: a backend may meet one that no attribute has seen.
+fn check_type(what: &'static str, name: &str) -> ProviderResult<()> {
+    check_name(what, name).map_err(|error| ProviderError::new(ErrorKind::Invalid, error.to_string()))
 }
 
 fn check_priority(priority: u8) -> ProviderResult<()> {
@@ -199,6 +206,13 @@ pub fn slot_taken(slot: &str) -> ProviderError {
         "worker slot {slot:?} is held by a living worker; stop that one first, or give this one another slot name"
     );
     ProviderError::new(ErrorKind::AlreadyExists, message)
+}
+
+/// Cuts what a claim picked, in order: a suspect is taken alone, and everything else only up to the next one.
+/// So the order holds, nobody starves, and nothing innocent is held while a suspect runs.
+pub fn isolate<T>(picked: &mut Vec<T>, suspect: impl Fn(&T) -> bool) {
+    let innocent = picked.iter().position(suspect).unwrap_or(picked.len());
+    picked.truncate(innocent.max(1));
 }
 
 /// Why an instance was dead-lettered, for people.

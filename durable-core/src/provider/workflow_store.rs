@@ -80,6 +80,8 @@ pub struct WorkflowClaim {
     pub lease: Duration,
     /// A run claimed this often without progress is dead-lettered instead.
     pub max_claims: u32,
+    /// A run claimed this often without progress is a suspect: a claim takes it alone, or ends before it.
+    pub isolate_at: u32,
     /// Test clock.
     pub now: Option<Timestamp>,
 }
@@ -167,7 +169,8 @@ pub struct RunCommit {
     pub consumed_through: InboxSeq,
     /// Changes to durable activity rows.
     pub activities: Vec<ActivityChange>,
-    /// Whether the commit holds a `WorkflowTaskCompleted`: resets claims without progress.
+    /// Resets claims without progress: the commit holds a `WorkflowTaskCompleted`, or a worker that ends in order
+    /// lets go of a run with no turn to make.
     pub progress: bool,
     /// Sets or clears the reason why the run is blocked.
     pub block: BlockChange,
@@ -279,7 +282,8 @@ pub trait WorkflowStore: Send + Sync {
     ) -> ProviderResult<Vec<ProviderResult<StartOutcome>>>;
 
     /// Claims runnable runs of one queue in order of (priority, eligible time, id) (G1, G9). Raises the
-    /// epoch, counts the claim (G8) and dead-letters what was claimed too often.
+    /// epoch, counts the claim (G8) and dead-letters what was claimed too often. A suspect is claimed alone:
+    /// what waits beside it while it kills the process would count that claim as its own.
     async fn workflow_claim(&self, params: WorkflowClaim) -> ProviderResult<Claimed>;
 
     /// Commits turns. One answer per commit, in order; a stale one changes nothing and hurts no other (G2,

@@ -108,7 +108,7 @@ pub(super) async fn make(shared: &Shared, attempt: Attempt) -> AttemptEnd {
     let entry = entry.clone();
     let input = attempt.task.input;
     // The call itself is user code too, so it runs inside the task.
-    let mut code = tokio::spawn(async move { entry.run(context, input).await });
+    let mut code = shared.tasks.spawn(async move { entry.run(context, input).await });
     tokio::select! {
         biased;
         joined = &mut code => ended(joined),

@@ -6,10 +6,9 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender};
 
 use super::message::Message;
 use super::shared::Shared;
-use crate::provider::{CommitBatch, CommitReceipt, ErrorKind, ProviderError, ProviderResult, RunCommit};
-
-/// Commits in one flush at most.
-const FLUSH_MAX: usize = 512;
+use crate::provider::{
+    ActivityChange, CommitBatch, CommitReceipt, ErrorKind, ProviderError, ProviderResult, RunCommit,
+};
 
 /// Runs until the sender of commits is gone.
 pub(super) async fn run(
@@ -18,7 +17,7 @@ pub(super) async fn run(
     answers: UnboundedSender<Message>,
 ) {
     let mut batch = Vec::new();
-    while commits.recv_many(&mut batch, FLUSH_MAX).await > 0 {
+    while commits.recv_many(&mut batch, shared.flush_max).await > 0 {
         for (commit, answer) in flush(&shared, std::mem::take(&mut batch)).await {
             if let Ok(receipt) = &answer {
                 shared.saw_time(receipt.now);
@@ -31,13 +30,44 @@ pub(super) async fn run(
     }
 }
 
+/// Bytes in one flush; a larger commit goes alone. A transaction of many large turns would hold the writer, and
+/// could outlast the leases of its members.
+const FLUSH_BYTES: usize = 8 << 20;
+
+/// Commits as flushes of bounded size, the last one first.
+fn portions(commits: Vec<RunCommit>) -> Vec<Vec<RunCommit>> {
+    let (mut portions, mut filled) = (vec![Vec::new()], 0);
+    for commit in commits {
+        let size = size(&commit);
+        if filled > 0 && filled + size > FLUSH_BYTES {
+            portions.push(Vec::new());
+            filled = 0;
+        }
+        filled += size.max(1);
+        if let Some(portion) = portions.last_mut() {
+            portion.push(commit);
+        }
+    }
+    portions.reverse();
+    portions
+}
+
+fn size(commit: &RunCommit) -> usize {
+    let history: usize = commit.history.iter().map(|row| row.bytes.len()).sum();
+    let rows = commit.activities.iter().map(|change| match change {
+        ActivityChange::Insert(row) => row.task.len(),
+        ActivityChange::Remove(_) => 0,
+    });
+    history + rows.sum::<usize>()
+}
+
 type Answered = Vec<(RunCommit, ProviderResult<CommitReceipt>)>;
 
 /// Writes every commit, in as few transactions as its members allow. The order of answers is not that of
 /// the commits: each run has one commit under way at most.
 async fn flush(shared: &Shared, commits: Vec<RunCommit>) -> Answered {
     let mut answered = Vec::with_capacity(commits.len());
-    let mut parts = vec![commits];
+    let mut parts = portions(commits);
     while let Some(mut part) = parts.pop() {
         match write(shared, &part).await {
             Ok(answers) => answered.extend(part.into_iter().zip(answers)),
@@ -77,9 +107,48 @@ async fn write(shared: &Shared, commits: &[RunCommit]) -> ProviderResult<Vec<Pro
             return Err(error);
         }
         tokio::select! {
+            biased;
             () = shared.back_off("commit", attempt, &error) => {}
             () = shared.stopped.cancelled() => return Err(error),
         }
     }
     unreachable!("the loop has no end")
+}
+
+#[cfg(test)]
+mod tests {
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::history::EncodedBatch;
+    use crate::id::{Epoch, EventId, FlushId, InboxSeq, InstanceId, RunId};
+    use crate::provider::{BlockChange, Disposition};
+
+    fn commit(number: i64, bytes: usize) -> RunCommit {
+        let row = EncodedBatch { first: EventId(2), next: EventId(3), bytes: Bytes::from(vec![0; bytes]) };
+        RunCommit {
+            instance: InstanceId(number),
+            run_id: RunId::fresh(),
+            epoch: Epoch(1),
+            expected_next: EventId(2),
+            flush: FlushId::fresh(),
+            history: vec![row],
+            consumed_through: InboxSeq(0),
+            activities: Vec::new(),
+            progress: true,
+            block: BlockChange::Keep,
+            disposition: Disposition::Keep,
+        }
+    }
+
+    #[test]
+    fn a_flush_is_bounded_by_bytes_and_keeps_the_order_of_its_commits() {
+        let sizes = [1, FLUSH_BYTES - 1, 1, FLUSH_BYTES * 3, 5, 0, 7];
+        let commits = (0..).zip(sizes).map(|(number, bytes)| commit(number, bytes)).collect();
+        let mut portions = portions(commits);
+        portions.reverse();
+        let numbers: Vec<Vec<i64>> =
+            portions.iter().map(|portion| portion.iter().map(|commit| commit.instance.0).collect()).collect();
+        assert_eq!(numbers, [vec![0, 1], vec![2], vec![3], vec![4, 5, 6]]);
+    }
 }

@@ -1,9 +1,12 @@
 //! The handle from which clients and workers are made.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::Duration;
 
+use super::ids::Ids;
+use super::inline::{InlineHost, InlineLine};
 use super::notify::Wakeups;
+use super::tasks::Tasks;
 use super::worker::WorkerBuilder;
 use crate::client::Client;
 use crate::provider::{Provider, ProviderResult};
@@ -23,6 +26,10 @@ pub(crate) struct Inner {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wakeups: Arc<Wakeups>,
+    pub(crate) ids: Arc<Ids>,
+    pub(crate) tasks: Tasks,
+    /// Deterministic mode: where its workers announce themselves.
+    pub(crate) inline: Option<mpsc::Sender<InlineLine>>,
     /// The database's clock and ours when it was read.
     time: Mutex<Option<(Timestamp, Duration)>>,
 }
@@ -30,8 +37,33 @@ pub(crate) struct Inner {
 impl Durable {
     /// A handle on a provider whose schema is in place.
     pub fn new(provider: Arc<dyn Provider>, clock: Arc<dyn Clock>) -> Self {
-        let (wakeups, time) = (Arc::default(), Mutex::default());
-        Self { inner: Arc::new(Inner { provider, clock, wakeups, time }) }
+        Self::made(provider, clock, Ids::random(), Tasks::default(), None)
+    }
+
+    /// A handle in deterministic mode: the workers made from it run no threads of their own. Turns run when
+    /// the host is told to, ids come from `seed`, and a flush holds one commit. The same calls in the same
+    /// order then mean the same execution, if the executor has one thread, the clock is virtual, and the
+    /// order in which the provider answers is given. `durable_testkit::World` sees to all of that.
+    pub fn deterministic(
+        provider: Arc<dyn Provider>,
+        clock: Arc<dyn Clock>,
+        seed: u64,
+    ) -> (Self, InlineHost) {
+        let (lines, started) = mpsc::channel();
+        let tasks = Tasks::counted();
+        let host = InlineHost::new(started, tasks.clone());
+        (Self::made(provider, clock, Ids::seeded(seed), tasks, Some(lines)), host)
+    }
+
+    fn made(
+        provider: Arc<dyn Provider>,
+        clock: Arc<dyn Clock>,
+        ids: Ids,
+        tasks: Tasks,
+        inline: Option<mpsc::Sender<InlineLine>>,
+    ) -> Self {
+        let (wakeups, ids, time) = (Arc::default(), Arc::new(ids), Mutex::default());
+        Self { inner: Arc::new(Inner { provider, clock, wakeups, ids, tasks, inline, time }) }
     }
 
     /// A client: starts runs, waits for results.

@@ -1,9 +1,9 @@
 //! Isolation of suspects: work that may have killed its process runs while nothing else of this one does.
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::sync::{OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
+use tokio::sync::{Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock};
 
 use crate::time::Clock;
 
@@ -15,6 +15,31 @@ const PATIENCE: Duration = Duration::from_secs(10);
 pub(super) struct Gate {
     lock: Arc<RwLock<()>>,
     clock: Arc<dyn Clock>,
+    suspects: Arc<Mutex<Suspects>>,
+    /// Told when a suspect is gone.
+    poll_now: Arc<Notify>,
+}
+
+/// The suspects that this worker holds.
+#[derive(Debug, Default)]
+struct Suspects {
+    held: usize,
+    /// When the last one came.
+    since: Duration,
+}
+
+/// Held from the claim of a suspect until it has made progress or is gone.
+#[derive(Debug)]
+pub(super) struct Suspicion {
+    suspects: Arc<Mutex<Suspects>>,
+    poll_now: Arc<Notify>,
+}
+
+impl Drop for Suspicion {
+    fn drop(&mut self) {
+        self.suspects.lock().unwrap_or_else(PoisonError::into_inner).held -= 1;
+        self.poll_now.notify_one();
+    }
 }
 
 /// Held while the work runs.
@@ -28,8 +53,24 @@ pub(super) enum Pass {
 }
 
 impl Gate {
-    pub(super) fn new(clock: Arc<dyn Clock>) -> Self {
-        Self { lock: Arc::default(), clock }
+    pub(super) fn new(clock: Arc<dyn Clock>, poll_now: Arc<Notify>) -> Self {
+        Self { lock: Arc::default(), clock, suspects: Arc::default(), poll_now }
+    }
+
+    /// A suspect was claimed.
+    pub(super) fn suspect(&self) -> Suspicion {
+        let mut suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        suspects.held += 1;
+        suspects.since = self.clock.elapsed();
+        Suspicion { suspects: Arc::clone(&self.suspects), poll_now: Arc::clone(&self.poll_now) }
+    }
+
+    /// Whether nothing should be claimed: what is held when a suspect kills the process counts the loss as its
+    /// own, even if it only waited. A suspect that takes long is waited for within the same bounds as by work
+    /// that is already here: once to get in, once while it runs.
+    pub(super) fn is_isolating(&self) -> bool {
+        let suspects = self.suspects.lock().unwrap_or_else(PoisonError::into_inner);
+        suspects.held > 0 && self.clock.elapsed().saturating_sub(suspects.since) < PATIENCE * 2
     }
 
     /// A pass for ordinary work if no suspect runs or waits.

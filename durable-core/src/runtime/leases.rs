@@ -17,6 +17,7 @@ pub(super) async fn run(shared: Arc<Shared>, owner: UnboundedSender<Message>, ro
     loop {
         let pause = if failures == 0 { shared.lease / 3 } else { shared.lease / 12 };
         tokio::select! {
+            biased;
             () = shared.sleep(pause) => {}
             () = shared.stopped.cancelled() => return,
         }

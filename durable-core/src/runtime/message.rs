@@ -3,8 +3,8 @@
 use tokio::sync::oneshot;
 
 use super::attempts::AttemptEnd;
-use super::gate::Pass;
-use super::threads::Answer;
+use super::gate::{Pass, Suspicion};
+use super::job::Answer;
 use crate::history::Event;
 use crate::id::{ActivityRowId, CommandId, Epoch, InstanceId};
 use crate::provider::{ClaimedRun, CommitReceipt, InboxMessage, ProviderResult};
@@ -12,7 +12,7 @@ use crate::provider::{ClaimedRun, CommitReceipt, InboxMessage, ProviderResult};
 /// A message to the ownership task.
 pub(super) enum Message {
     /// Runs were claimed.
-    Claimed(Vec<ClaimedRun>),
+    Claimed(Vec<(ClaimedRun, Option<Suspicion>)>),
     /// Work may run now.
     Admitted { instance: InstanceId, epoch: Epoch, pass: Pass },
     /// History was read; the error is the reason for which the run is blocked or let go.
@@ -23,8 +23,10 @@ pub(super) enum Message {
     Committed { instance: InstanceId, epoch: Epoch, answer: ProviderResult<CommitReceipt> },
     /// A local attempt has ended.
     Attempted { instance: InstanceId, epoch: Epoch, command: CommandId, end: AttemptEnd },
-    /// The instance may have unread messages.
+    /// The instance got a message, whoever owns it.
     InboxHint(InstanceId),
+    /// The database has unread messages for an instance that it holds for this worker.
+    InboxPending(InstanceId),
     /// Unread messages of an owned run.
     Inbox { instance: InstanceId, epoch: Epoch, messages: Vec<InboxMessage> },
     /// A timer of an owned run is due.

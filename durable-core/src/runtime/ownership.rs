@@ -1,6 +1,6 @@
 //! The one task that owns the runs of a worker. Transitions are in `ownership_*.rs`, one kind per file.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -10,10 +10,11 @@ use tokio::task::AbortHandle;
 use tokio_util::sync::CancellationToken;
 
 use super::attempts::Task;
-use super::gate::Pass;
+use super::gate::{Pass, Suspicion};
+use super::host::Host;
+use super::job::JobRun;
 use super::message::Message;
 use super::shared::Shared;
-use super::threads::{JobRun, Threads};
 use crate::engine::OpenActivity;
 use crate::history::EventKind;
 use crate::id::{CommandId, Epoch, EventId, IdSeed, InboxSeq, InstanceId, QueueName};
@@ -68,9 +69,12 @@ pub(super) struct OwnedRun {
     pub(super) workflow_type: String,
     pub(super) queue: QueueName,
     pub(super) next_event: EventId,
+    /// Time of the last event that is known here: later ones are not earlier.
+    pub(super) last_event_at: Timestamp,
     pub(super) phase: Phase,
     pub(super) pass: Option<Pass>,
-    pub(super) suspect: bool,
+    /// It may have killed its last owners: it runs alone.
+    pub(super) suspicion: Option<Suspicion>,
     pub(super) owner_lost: bool,
     pub(super) blocked_attempts: u32,
     /// The stored reason is to be cleared with the next commit.
@@ -94,7 +98,7 @@ pub(super) struct OwnedRun {
     pub(super) rows: HashSet<CommandId>,
     /// What may have run in the lost owner; known before the code has proven to fit.
     pub(super) maybe_lost: Vec<OpenActivity>,
-    pub(super) running: HashMap<CommandId, Local>,
+    pub(super) running: BTreeMap<CommandId, Local>,
     /// Durably scheduled, not started yet.
     pub(super) ready: Vec<OpenActivity>,
     pub(super) failed: Option<FailedTask>,
@@ -113,7 +117,7 @@ impl OwnedRun {
     }
 
     pub(super) fn fail(&mut self, reason: String, retry: bool) {
-        tracing::error!(workflow_id = %self.identity.workflow_id, instance = %self.instance, reason, "workflow task failed");
+        tracing::error!(workflow_id = %self.identity.workflow_id, instance = %self.instance, %reason, "workflow task failed");
         self.failed = Some(FailedTask { reason, retry, stored: false });
         // Listed again by the next claim, when the code fits again.
         self.ready.clear();
@@ -129,7 +133,7 @@ impl OwnedRun {
         if let Some((_, alarm)) = self.alarm.take() {
             alarm.abort();
         }
-        for (_, local) in self.running.drain() {
+        for (_, local) in std::mem::take(&mut self.running) {
             local.cancel.cancel();
         }
     }
@@ -138,12 +142,14 @@ impl OwnedRun {
 /// The ownership task.
 pub(super) struct Ownership {
     pub(super) shared: Arc<Shared>,
-    pub(super) threads: Arc<Threads>,
+    pub(super) host: Arc<Host>,
     pub(super) commits: UnboundedSender<RunCommit>,
     /// To itself, for tasks that it spawns.
     pub(super) myself: UnboundedSender<Message>,
-    pub(super) runs: HashMap<InstanceId, OwnedRun>,
+    pub(super) runs: BTreeMap<InstanceId, OwnedRun>,
     pub(super) draining: bool,
+    /// Activity types that are not registered here, and were told of.
+    pub(super) told_unknown: HashSet<String>,
 }
 
 impl Ownership {
@@ -170,7 +176,11 @@ impl Ownership {
 
     fn handle(&mut self, message: Message) {
         match message {
-            Message::Claimed(runs) => runs.into_iter().for_each(|run| self.claimed(run)),
+            Message::Claimed(runs) => {
+                for (run, suspicion) in runs {
+                    self.claimed(run, suspicion);
+                }
+            }
             Message::Admitted { instance, epoch, pass } => self.with(instance, epoch, |_, run| {
                 run.pass = Some(pass);
                 run.phase = Phase::Idle;
@@ -182,6 +192,7 @@ impl Ownership {
                 self.with(instance, epoch, |_, run| run.attempted(command, end));
             }
             Message::InboxHint(instance) => self.inbox_hint(instance),
+            Message::InboxPending(instance) => self.inbox_pending(instance),
             Message::Inbox { instance, epoch, messages } => {
                 self.with(instance, epoch, |_, run| run.received(messages));
             }
@@ -237,7 +248,7 @@ impl Ownership {
         if let Some(mut run) = self.runs.remove(&instance) {
             tracing::warn!(workflow_id = %run.identity.workflow_id, %instance, why, "let go of a run");
             run.drop_effects();
-            self.threads.evict(instance);
+            self.host.evict(instance);
         }
     }
 

@@ -6,19 +6,21 @@ use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::attempts::lost;
+use super::gate::Suspicion;
+use super::job::{JobKind, LoadedRun};
 use super::message::{HistoryFault, Message};
 use super::ownership::{OwnedRun, Ownership, Phase};
 use super::shared::Shared;
-use super::threads::{JobKind, LoadedRun};
 use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind, decode_batch};
 use crate::id::{CommandId, Epoch, EventId, IdSeed, InboxSeq, InstanceId, RunId};
-use crate::limits::{CLAIMS_BEFORE_ISOLATION, HISTORY_PAGE_BYTES};
+use crate::limits::HISTORY_PAGE_BYTES;
 use crate::provider::{ClaimedRun, ErrorKind, HistoryRead, InboxRead, MessageKind};
+use crate::time::Timestamp;
 use crate::workflow::RunIdentity;
 
 impl Ownership {
-    pub(super) fn claimed(&mut self, claim: ClaimedRun) {
+    pub(super) fn claimed(&mut self, claim: ClaimedRun, suspicion: Option<Suspicion>) {
         self.forget(claim.instance, "it was claimed again");
         let seen = claim.inbox.last().map_or(InboxSeq(0), |message| message.seq);
         let (instance, epoch) = (claim.instance, claim.epoch);
@@ -29,9 +31,10 @@ impl Ownership {
             workflow_type: claim.workflow_type,
             queue: claim.queue,
             next_event: claim.next_event,
+            last_event_at: Timestamp::from_micros(0),
             phase: Phase::Idle,
             pass: None,
-            suspect: claim.claims_without_progress > CLAIMS_BEFORE_ISOLATION,
+            suspicion,
             owner_lost: claim.owner_lost,
             blocked_attempts: claim.blocked_attempts,
             clear_block: claim.blocked_attempts > 0,
@@ -46,7 +49,7 @@ impl Ownership {
             new_rows: Vec::new(),
             rows: claim.activity_rows.iter().map(|row| row.command).collect(),
             maybe_lost: Vec::new(),
-            running: std::collections::HashMap::new(),
+            running: BTreeMap::new(),
             ready: Vec::new(),
             failed: None,
             next_timer: None,
@@ -61,7 +64,7 @@ impl Ownership {
         run.phase = Phase::Loading;
         let entry = self.shared.registry.workflow(&run.workflow_type).cloned();
         let job = JobKind::Load { entry, history, max_events: self.shared.max_events };
-        self.threads.send(run.job(), job);
+        self.host.send(run.job(), job);
     }
 
     /// Reads the history in the background.
@@ -69,7 +72,7 @@ impl Ownership {
         run.phase = Phase::Loading;
         let (shared, answers) = (Arc::clone(&self.shared), self.myself.clone());
         let (instance, epoch, run_id, next) = (run.instance, run.epoch, run.identity.run_id, run.next_event);
-        tokio::spawn(async move {
+        self.shared.tasks.spawn(async move {
             let events = read(&shared, run_id, next).await;
             tell(&answers, Message::History { instance, epoch, events });
         });
@@ -89,6 +92,7 @@ impl Ownership {
         }
         self.with(instance, epoch, |owner, run| match events {
             Ok(events) => {
+                run.last_event_at = events.last().map_or(run.last_event_at, |event| event.at);
                 if run.owner_lost && !run.loaded {
                     (run.seed, run.maybe_lost) = scheduled_locally(&events);
                 }
@@ -101,14 +105,20 @@ impl Ownership {
         });
     }
 
-    /// There may be unread messages for a run, owned or not.
+    /// A message came for an instance, owned or not.
     pub(super) fn inbox_hint(&mut self, instance: InstanceId) {
-        match self.runs.remove(&instance) {
-            Some(mut run) => {
-                self.read_inbox(&mut run);
-                self.runs.insert(instance, run);
-            }
-            None => self.shared.poll_now.notify_one(),
+        if !self.runs.contains_key(&instance) {
+            return self.shared.poll_now.notify_one();
+        }
+        self.inbox_pending(instance);
+    }
+
+    /// There are unread messages for a run that is claimed for this worker. If it is not known here, the
+    /// answer to its claim was lost: polling again would bring nothing before its lease has run out.
+    pub(super) fn inbox_pending(&mut self, instance: InstanceId) {
+        if let Some(mut run) = self.runs.remove(&instance) {
+            self.read_inbox(&mut run);
+            self.runs.insert(instance, run);
         }
     }
 
@@ -118,7 +128,7 @@ impl Ownership {
         }
         let (shared, answers) = (Arc::clone(&self.shared), self.myself.clone());
         let (instance, epoch, after) = (run.instance, run.epoch, run.seen);
-        tokio::spawn(async move {
+        self.shared.tasks.spawn(async move {
             let messages = match shared.provider.inbox_read(InboxRead { instance, after }).await {
                 Ok(messages) => messages,
                 Err(error) => {
@@ -179,6 +189,7 @@ impl OwnedRun {
     pub(super) fn in_memory(&mut self, loaded: LoadedRun) {
         self.seed = Some(loaded.seed);
         self.has_tail = loaded.has_tail;
+        self.last_event_at = loaded.last_event_at;
         self.next_timer = loaded.next_timer;
         if std::mem::replace(&mut self.loaded, true) {
             return;

@@ -5,7 +5,7 @@ use super::ownership::{AfterCommit, OwnedRun, Ownership, Phase, encoded};
 use crate::client::RunOutcome;
 use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind, Placement, encode_events};
-use crate::id::{CommandId, Epoch, EventId, FlushId, InboxSeq, InstanceId};
+use crate::id::{CommandId, Epoch, EventId, InboxSeq, InstanceId};
 use crate::limits::{BLOCKED_RETRY_FIRST, BLOCKED_RETRY_MAX};
 use crate::provider::{
     ActivityChange, BlockChange, CommitReceipt, Disposition, ErrorKind, ProviderResult, RunCommit, Status,
@@ -35,7 +35,7 @@ impl Ownership {
         let close = match output.closed.as_ref().map(close).transpose() {
             Ok(close) => close,
             Err(reason) => {
-                self.threads.evict(run.instance);
+                self.host.evict(run.instance);
                 return run.fail(reason, true);
             }
         };
@@ -51,13 +51,13 @@ impl Ownership {
     }
 
     /// Hands a commit to the committer.
-    pub(super) fn commit(&self, run: &mut OwnedRun, mut parts: CommitParts) {
+    pub(super) fn commit(&mut self, run: &mut OwnedRun, mut parts: CommitParts) {
         let events = self.number(run, &mut parts);
         let history = match encode_events(&events) {
             Ok(history) => history,
             Err(error) => {
                 // Nothing of the turn can be stored; what it consumed comes back with the next claim.
-                self.threads.evict(run.instance);
+                self.host.evict(run.instance);
                 run.inputs.clear();
                 run.consumed = InboxSeq(0);
                 parts = CommitParts::default();
@@ -66,6 +66,8 @@ impl Ownership {
             }
         };
         let closing = parts.close.is_some();
+        // Let go of in order with no turn to make: nobody died of it, so its claims are forgiven.
+        let lived = self.draining && run.loaded && !run.has_tail;
         let mut tell = Vec::new();
         let mut activities = Vec::new();
         for id in &parts.cancelled {
@@ -83,6 +85,7 @@ impl Ownership {
             {
                 start.push(open);
             } else {
+                self.warn_unknown(run, &open.activity_type);
                 run.make_row(&open, 0, 0, None, None);
             }
         }
@@ -97,11 +100,11 @@ impl Ownership {
             run_id: run.identity.run_id,
             epoch: run.epoch,
             expected_next: run.next_event,
-            flush: FlushId::fresh(),
+            flush: self.shared.ids.flush(),
             history,
             consumed_through: run.consumed,
             activities,
-            progress: parts.progress && run.failed.is_none(),
+            progress: (parts.progress || lived) && run.failed.is_none(),
             block: block.clone(),
             disposition: disposition.clone(),
         };
@@ -112,12 +115,29 @@ impl Ownership {
         }
     }
 
-    fn number(&self, run: &OwnedRun, parts: &mut CommitParts) -> Vec<Event> {
+    /// Another worker may have the activity, so the run waits; if none has, nothing else would say why. Told once
+    /// for each type: a worker may send many of them elsewhere, as it should.
+    fn warn_unknown(&mut self, run: &OwnedRun, activity: &str) {
+        if self.shared.registry.activity(activity).is_none() && self.told_unknown.insert(activity.to_owned())
+        {
+            tracing::warn!(
+                workflow_id = %run.identity.workflow_id,
+                activity,
+                queue = %run.queue,
+                "this worker does not have the activity: it waits for one that does; register it with \
+                 `.activity::<..>()`"
+            );
+        }
+    }
+
+    fn number(&self, run: &mut OwnedRun, parts: &mut CommitParts) -> Vec<Event> {
         let mut events = std::mem::take(&mut parts.events);
-        let at = self.shared.database_now();
+        let last = events.last().map_or(run.last_event_at, |event| event.at);
+        let at = self.shared.database_now().max(last);
         let first = events.last().map_or(run.next_event, |event| event.id.next());
         let kinds = std::mem::take(&mut parts.kinds);
         events.extend((first.0..).zip(kinds).map(|(id, kind)| Event { id: EventId(id), at, kind }));
+        run.last_event_at = events.last().map_or(last, |event| event.at);
         events
     }
 
@@ -202,7 +222,9 @@ impl Ownership {
         }
         run.next_event = receipt.next_event;
         run.owner_lost = false;
-        run.suspect = run.suspect && run.failed.is_some();
+        if run.failed.is_none() {
+            run.suspicion = None;
+        }
         if after.wrote_block {
             run.clear_block = false;
             if let Some(failed) = &mut run.failed {

@@ -34,7 +34,7 @@ impl Ownership {
         let (shared, owner) = (Arc::clone(&self.shared), self.myself.clone());
         let (instance, epoch, command) = (run.instance, run.epoch, open.id);
         run.running.insert(command, Local { cancel: cancel.clone(), task, open });
-        tokio::spawn(async move {
+        self.shared.tasks.spawn(async move {
             let admitted = async {
                 let slot = Arc::clone(&shared.slots).acquire_owned().await;
                 (slot, shared.gate.enter(false).await)

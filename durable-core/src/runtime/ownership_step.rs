@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
+use super::job::{Answer, JobKind};
 use super::message::Message;
 use super::ownership::{OwnedRun, Ownership, Phase};
 use super::ownership_claim::tell;
 use super::ownership_commit::CommitParts;
-use super::threads::{Answer, JobKind};
 use crate::history::EventKind;
 use crate::id::{Epoch, InstanceId};
 use crate::provider::{InboxMessage, MessageKind};
@@ -46,6 +46,8 @@ impl Ownership {
         if run.running.is_empty() || !run.new_rows.is_empty() {
             return self.commit(run, CommitParts::default());
         }
+        // Its attempts get passes of their own: this one would be in the way of a suspect, or of themselves.
+        run.pass = None;
         self.set_alarm(run);
     }
 
@@ -75,7 +77,7 @@ impl Ownership {
         if run.pass.is_some() {
             return true;
         }
-        if !run.suspect {
+        if run.suspicion.is_none() {
             run.pass = self.shared.gate.try_enter();
             if run.pass.is_some() {
                 return true;
@@ -83,15 +85,15 @@ impl Ownership {
         }
         run.phase = Phase::Admission;
         let (shared, owner) = (Arc::clone(&self.shared), self.myself.clone());
-        let (instance, epoch, suspect) = (run.instance, run.epoch, run.suspect);
-        tokio::spawn(async move {
+        let (instance, epoch, suspect) = (run.instance, run.epoch, run.suspicion.is_some());
+        self.shared.tasks.spawn(async move {
             let pass = shared.gate.enter(suspect).await;
             tell(&owner, Message::Admitted { instance, epoch, pass });
         });
         false
     }
 
-    fn turn(&self, run: &mut OwnedRun) {
+    fn turn(&mut self, run: &mut OwnedRun) {
         if run.blocked_attempts == 0
             && let Err(reason) = run.take_inbox()
         {
@@ -100,7 +102,7 @@ impl Ownership {
         }
         let inputs = std::mem::take(&mut run.inputs);
         let (at, build) = (self.shared.database_now(), self.shared.build.clone());
-        self.threads.send(run.job(), JobKind::Turn { inputs: inputs.clone(), at, build });
+        self.host.send(run.job(), JobKind::Turn { inputs: inputs.clone(), at, build });
         run.phase = Phase::Turning(inputs);
     }
 
@@ -150,7 +152,7 @@ impl Ownership {
         });
     }
 
-    fn commit_failure(&self, run: &mut OwnedRun) {
+    fn commit_failure(&mut self, run: &mut OwnedRun) {
         let kinds = std::mem::take(&mut run.inputs);
         self.commit(run, CommitParts { kinds, ..CommitParts::default() });
     }
@@ -166,7 +168,7 @@ impl Ownership {
         }
         let (shared, owner) = (Arc::clone(&self.shared), self.myself.clone());
         let (instance, epoch) = (run.instance, run.epoch);
-        let task = tokio::spawn(async move {
+        let task = self.shared.tasks.spawn(async move {
             shared.sleep(at.since(shared.database_now())).await;
             tell(&owner, Message::TimerDue { instance, epoch });
         });

@@ -11,8 +11,12 @@ use super::message::Message;
 use super::ownership_claim::tell;
 use super::rows::Rows;
 use super::shared::Shared;
-use crate::limits::{CLAIMS_WITHOUT_PROGRESS_MAX, POLL_INTERVAL};
-use crate::provider::{ActivityClaim, PollHint, PollParams, ProviderResult, SweepParams, WorkflowClaim};
+use crate::limits::{
+    CLAIMS_BEFORE_ISOLATION, CLAIMS_WITHOUT_PROGRESS_MAX, LOST_BEFORE_ISOLATION, POLL_INTERVAL,
+};
+use crate::provider::{
+    ActivityClaim, ClaimedRun, PollHint, PollParams, ProviderResult, SweepParams, WorkflowClaim,
+};
 
 /// Runs claimed in one statement at most.
 const CLAIM_MAX: usize = 128;
@@ -50,6 +54,7 @@ impl Poller {
                     failures = 0;
                     if !round.more {
                         tokio::select! {
+                            biased;
                             () = self.shared.poll_now.notified() => {}
                             () = self.shared.sleep(round.wait) => {}
                             () = self.shared.draining.cancelled() => {}
@@ -96,7 +101,7 @@ impl Poller {
         }
         if hint.inbox {
             for instance in shared.provider.inbox_pending(shared.incarnation).await? {
-                tell(&self.owner, Message::InboxHint(instance));
+                tell(&self.owner, Message::InboxPending(instance));
             }
         }
         let mut more = false;
@@ -113,7 +118,7 @@ impl Poller {
     async fn claim_runs(&self) -> ProviderResult<bool> {
         let shared = &self.shared;
         let room = shared.max_runs.saturating_sub(shared.owned.load(Ordering::Acquire)).min(CLAIM_MAX);
-        if room == 0 || shared.draining.is_cancelled() {
+        if room == 0 || shared.draining.is_cancelled() || shared.gate.is_isolating() {
             return Ok(false);
         }
         let claim = WorkflowClaim {
@@ -122,6 +127,7 @@ impl Poller {
             limit: u32::try_from(room).unwrap_or(u32::MAX),
             lease: shared.lease,
             max_claims: CLAIMS_WITHOUT_PROGRESS_MAX,
+            isolate_at: CLAIMS_BEFORE_ISOLATION,
             now: shared.now_override(),
         };
         let claimed = shared.provider.workflow_claim(claim).await?;
@@ -134,7 +140,12 @@ impl Poller {
         if !claimed.runs.is_empty() {
             // Counted at once, so that the next round does not claim beyond the room.
             shared.owned.fetch_add(claimed.runs.len(), Ordering::AcqRel);
-            tell(&self.owner, Message::Claimed(claimed.runs));
+            let suspicion = |run: &ClaimedRun| {
+                // With this claim.
+                (run.claims_without_progress > CLAIMS_BEFORE_ISOLATION).then(|| shared.gate.suspect())
+            };
+            let runs = claimed.runs.into_iter().map(|run| (suspicion(&run), run));
+            tell(&self.owner, Message::Claimed(runs.map(|(suspicion, run)| (run, suspicion)).collect()));
         }
         Ok(full)
     }
@@ -142,6 +153,9 @@ impl Poller {
     /// Claims activity rows for which slots are free; tells whether there may be more.
     async fn claim_rows(&self, types: Vec<String>) -> ProviderResult<bool> {
         let shared = &self.shared;
+        if shared.gate.is_isolating() {
+            return Ok(false);
+        }
         let slots: Vec<OwnedSemaphorePermit> =
             std::iter::from_fn(|| Arc::clone(&shared.slots).try_acquire_owned().ok())
                 .take(ROWS_MAX)
@@ -155,12 +169,14 @@ impl Poller {
             types,
             limit: u32::try_from(slots.len()).unwrap_or(u32::MAX),
             lease: shared.lease,
+            isolate_at: LOST_BEFORE_ISOLATION,
             now: shared.now_override(),
         };
         let claimed = shared.provider.activity_claim(claim).await?;
         let full = claimed.len() == slots.len();
         for (row, slot) in claimed.into_iter().zip(slots) {
-            self.rows.run(row, slot);
+            let suspicion = (row.lost >= LOST_BEFORE_ISOLATION).then(|| shared.gate.suspect());
+            self.rows.run(row, slot, suspicion);
         }
         Ok(full)
     }

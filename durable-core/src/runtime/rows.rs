@@ -1,6 +1,6 @@
 //! Durable activity rows: claimed, run, settled or given back.
 
-use std::collections::HashMap;
+use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -11,11 +11,12 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 
 use super::attempts::{self, Attempt, Task, Verdict, judge};
+use super::gate::Suspicion;
 use super::message::{HeldRow, Message};
 use super::shared::Shared;
 use crate::history::{EventKind, Failure, FailureKind};
 use crate::id::ActivityRowId;
-use crate::limits::{LOST_ATTEMPTS_MAX, LOST_BEFORE_ISOLATION};
+use crate::limits::LOST_ATTEMPTS_MAX;
 use crate::provider::{
     ActivityOutcome, ActivityRetry, ClaimedActivity, ErrorKind, ProviderError, ProviderResult,
 };
@@ -24,13 +25,13 @@ use crate::provider::{
 pub(super) struct Rows {
     shared: Arc<Shared>,
     owner: UnboundedSender<Message>,
-    held: Mutex<HashMap<ActivityRowId, (HeldRow, CancellationToken)>>,
-    tasks: TaskTracker,
+    held: Mutex<BTreeMap<ActivityRowId, (HeldRow, CancellationToken)>>,
+    running: TaskTracker,
 }
 
 impl Rows {
     pub(super) fn new(shared: Arc<Shared>, owner: UnboundedSender<Message>) -> Arc<Self> {
-        Arc::new(Self { shared, owner, held: Mutex::default(), tasks: TaskTracker::new() })
+        Arc::new(Self { shared, owner, held: Mutex::default(), running: TaskTracker::new() })
     }
 
     /// What is to be renewed.
@@ -53,30 +54,35 @@ impl Rows {
 
     /// Returns when no row is held.
     pub(super) async fn quiet(&self) {
-        self.tasks.close();
-        self.tasks.wait().await;
+        self.running.close();
+        self.running.wait().await;
     }
 
     /// Runs a claimed row; the permit is its slot.
-    pub(super) fn run(self: &Arc<Self>, row: ClaimedActivity, permit: OwnedSemaphorePermit) {
+    pub(super) fn run(
+        self: &Arc<Self>,
+        row: ClaimedActivity,
+        permit: OwnedSemaphorePermit,
+        suspicion: Option<Suspicion>,
+    ) {
         let cancel = CancellationToken::new();
         let held = ((row.row, row.epoch), cancel.clone());
         self.held.lock().unwrap_or_else(PoisonError::into_inner).insert(row.row, held);
         let rows = Arc::clone(self);
-        self.tasks.spawn(async move {
+        self.shared.tasks.spawn(self.running.track_future(async move {
             let (id, epoch) = (row.row, row.epoch);
-            rows.carry_out(row, cancel).await;
-            drop(permit);
+            rows.carry_out(row, cancel, suspicion.is_some()).await;
+            drop((permit, suspicion));
             let mut held = rows.held.lock().unwrap_or_else(PoisonError::into_inner);
             if held.get(&id).is_some_and(|((_, now), _)| *now == epoch) {
                 held.remove(&id);
             }
             drop(held);
             rows.shared.poll_now.notify_one();
-        });
+        }));
     }
 
-    async fn carry_out(&self, row: ClaimedActivity, cancel: CancellationToken) {
+    async fn carry_out(&self, row: ClaimedActivity, cancel: CancellationToken, suspect: bool) {
         let task: Task = match serde_json::from_slice(&row.task) {
             Ok(task) => task,
             Err(error) => {
@@ -100,7 +106,7 @@ impl Rows {
         let end = if overdue {
             attempts::schedule_to_close()
         } else {
-            let pass = self.shared.gate.enter(row.lost >= LOST_BEFORE_ISOLATION).await;
+            let pass = self.shared.gate.enter(suspect).await;
             let attempt = Attempt {
                 workflow_id: row.workflow_id.clone(),
                 run_id: row.run_id,

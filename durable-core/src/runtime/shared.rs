@@ -9,8 +9,10 @@ use tokio::sync::{Notify, Semaphore};
 use tokio_util::sync::CancellationToken;
 
 use super::gate::Gate;
+use super::ids::Ids;
 use super::notify::Wakeups;
 use super::registry::Registry;
+use super::tasks::Tasks;
 use crate::activity::StateMap;
 use crate::id::{BuildId, Incarnation, QueueName};
 use crate::provider::{Provider, ProviderError};
@@ -32,6 +34,10 @@ pub(super) struct Shared {
     pub(super) lease: Duration,
     pub(super) max_runs: usize,
     pub(super) max_events: u64,
+    /// Commits in one flush at most.
+    pub(super) flush_max: usize,
+    pub(super) ids: Arc<Ids>,
+    pub(super) tasks: Tasks,
     /// Activity attempts at a time.
     pub(super) slots: Arc<Semaphore>,
     pub(super) gate: Gate,
@@ -67,6 +73,9 @@ pub(super) struct SharedParts {
     pub(super) lease: Duration,
     pub(super) max_runs: usize,
     pub(super) max_events: u64,
+    pub(super) flush_max: usize,
+    pub(super) ids: Arc<Ids>,
+    pub(super) tasks: Tasks,
     pub(super) max_activities: usize,
     pub(super) now: Timestamp,
 }
@@ -74,9 +83,10 @@ pub(super) struct SharedParts {
 impl Shared {
     pub(super) fn new(parts: SharedParts) -> Self {
         let elapsed = parts.clock.elapsed();
+        let poll_now = parts.wakeups.poller();
         Self {
-            gate: Gate::new(Arc::clone(&parts.clock)),
-            poll_now: parts.wakeups.poller(),
+            gate: Gate::new(Arc::clone(&parts.clock), Arc::clone(&poll_now)),
+            poll_now,
             slots: Arc::new(Semaphore::new(parts.max_activities)),
             owned: AtomicUsize::new(0),
             draining: CancellationToken::new(),
@@ -94,6 +104,9 @@ impl Shared {
             lease: parts.lease,
             max_runs: parts.max_runs,
             max_events: parts.max_events,
+            flush_max: parts.flush_max,
+            ids: parts.ids,
+            tasks: parts.tasks,
         }
     }
 

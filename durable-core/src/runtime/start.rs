@@ -3,12 +3,13 @@
 use std::io;
 use std::sync::{Arc, OnceLock};
 
-use sha2::{Digest, Sha256};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use xxhash_rust::xxh3::Xxh3;
 
-use super::attempts::hex;
+use super::host::Host;
+use super::inline::InlineLine;
 use super::message::Message;
 use super::ownership::Ownership;
 use super::poller::Poller;
@@ -20,6 +21,9 @@ use super::worker::{Options, Running};
 use super::{committer, leases};
 use crate::id::{BuildId, Incarnation, InvalidName};
 use crate::provider::{ProviderError, Registered, WorkerRegistration};
+
+/// Commits in one flush at most.
+const FLUSH_MAX: usize = 512;
 
 /// Why a worker does not start.
 #[derive(Debug, thiserror::Error)]
@@ -48,7 +52,8 @@ pub enum StartError {
     Provider(#[from] ProviderError),
 }
 
-/// The build's default name: a hash of the executable's file, computed once in a process.
+/// The build's default name: a hash of the executable's file, computed once in a process. It only has to tell
+/// builds apart, and a start waits for it: a cryptographic hash takes seconds in an unoptimized build.
 fn default_build() -> Result<BuildId, StartError> {
     static BUILD: OnceLock<BuildId> = OnceLock::new();
     if let Some(build) = BUILD.get() {
@@ -56,11 +61,11 @@ fn default_build() -> Result<BuildId, StartError> {
     }
     let hashed = || -> io::Result<String> {
         let mut file = std::env::current_exe().and_then(std::fs::File::open)?;
-        let (mut hash, mut buffer) = (Sha256::new(), vec![0; 1 << 16]);
+        let (mut hash, mut buffer) = (Xxh3::new(), vec![0; 1 << 20]);
         loop {
             let read = io::Read::read(&mut file, &mut buffer)?;
             if read == 0 {
-                return Ok(hex(&hash.finalize()[..8]));
+                return Ok(format!("{:016x}", hash.digest()));
             }
             hash.update(&buffer[..read]);
         }
@@ -76,11 +81,13 @@ pub(super) async fn start(options: Options) -> Result<Running, StartError> {
     }
     let build = match options.build.clone() {
         Some(build) => build,
+        // Hashing takes a while; in deterministic mode nothing may run elsewhere.
+        None if options.durable.inline.is_some() => default_build()?,
         None => tokio::task::spawn_blocking(default_build)
             .await
             .map_err(|error| StartError::Build(io::Error::other(error)))??,
     };
-    let (provider, incarnation) = (Arc::clone(&options.durable.provider), Incarnation::fresh());
+    let (provider, incarnation) = (Arc::clone(&options.durable.provider), options.durable.ids.incarnation());
     let registration = WorkerRegistration {
         slot: options.slot.clone(),
         incarnation,
@@ -119,24 +126,31 @@ fn spawn(
         // Owned runs fit into the cache of one thread: otherwise they could evict each other for ever.
         max_runs: options.max_runs.min(options.cache),
         max_events: options.max_events,
+        // One turn per flush, so that the n-th commit is the same turn each time.
+        flush_max: if durable.inline.is_some() { 1 } else { FLUSH_MAX },
+        ids: Arc::clone(&durable.ids),
+        tasks: durable.tasks.clone(),
         max_activities: options.max_activities,
         now: registered.now,
     }));
     let (owner, messages) = unbounded_channel::<Message>();
-    let (clock, answers) = (Arc::clone(&shared.clock), owner.clone());
-    let threads =
-        Arc::new(Threads::start(options.threads, options.cache, options.turn_limit, clock, answers)?);
+    let (clock, answers, cache) = (Arc::clone(&shared.clock), owner.clone(), options.cache);
+    let host = Arc::new(match &durable.inline {
+        Some(hosts) => Host::inline(hosts, |orders| InlineLine { orders, answers, cache }),
+        None => Host::Threads(Threads::start(options.threads, cache, options.turn_limit, clock, answers)?),
+    });
     let rows = Rows::new(Arc::clone(&shared), owner.clone());
     let (commits, to_commit) = unbounded_channel();
     watched(&shared, "committer", committer::run(Arc::clone(&shared), to_commit, owner.clone()));
     let gone = CancellationToken::new();
     let ownership = Ownership {
         shared: Arc::clone(&shared),
-        threads: Arc::clone(&threads),
+        host: Arc::clone(&host),
         commits,
         myself: owner.clone(),
-        runs: std::collections::HashMap::new(),
+        runs: std::collections::BTreeMap::new(),
         draining: false,
+        told_unknown: std::collections::HashSet::new(),
     };
     let guard = gone.clone().drop_guard();
     watched(&shared, "ownership", async move {
@@ -146,7 +160,7 @@ fn spawn(
     let stopped = shared.stopped.clone();
     watched(&shared, "watchdog", async move {
         // `None` says that the worker has ended.
-        let _ended = stopped.run_until_cancelled(threads.watch()).await;
+        let _ended = stopped.run_until_cancelled(host.watch()).await;
     });
     watched(&shared, "leases", leases::run(Arc::clone(&shared), owner.clone(), Arc::clone(&rows)));
     let poller = Poller { shared: Arc::clone(&shared), owner: owner.clone(), rows: Arc::clone(&rows) };
@@ -161,8 +175,9 @@ fn watched(
     task: &'static str,
     work: impl Future<Output = ()> + Send + 'static,
 ) -> JoinHandle<()> {
-    let (inner, shared) = (tokio::spawn(work), Arc::clone(shared));
-    tokio::spawn(async move {
+    let (inner, shared) = (shared.tasks.spawn(work), Arc::clone(shared));
+    let tasks = shared.tasks.clone();
+    tasks.spawn(async move {
         if let Err(error) = inner.await {
             tracing::error!(task, %error, "a task of the worker ended with a panic; the worker stops");
             shared.stop_like_a_crash();

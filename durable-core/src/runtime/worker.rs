@@ -18,7 +18,7 @@ use super::rows::Rows;
 use super::shared::Shared;
 use super::start::{StartError, start};
 use crate::activity::{Activity, ActivityEntry, StateMap};
-use crate::id::{BuildId, InvalidName, QueueName, SlotName};
+use crate::id::{BuildId, Incarnation, InvalidName, QueueName, SlotName};
 use crate::limits::{HISTORY_MAX_EVENTS, LEASE_DEFAULT, TURN_LIMIT_DEFAULT};
 use crate::workflow::{Workflow, entry_of};
 
@@ -229,6 +229,11 @@ impl Worker {
         &self.inner.running.slot
     }
 
+    /// This start of it.
+    pub fn incarnation(&self) -> Incarnation {
+        self.inner.running.shared.incarnation
+    }
+
     /// Stops claiming, lets running attempts end within the grace, commits what they returned, releases
     /// every lease, and returns when it is quiet. Further calls wait for the same end.
     pub async fn shutdown(&self) {
@@ -254,6 +259,7 @@ impl WorkerInner {
         };
         tokio::pin!(quiet);
         let in_time = tokio::select! {
+            biased;
             () = &mut quiet => true,
             () = shared.sleep(self.grace) => false,
         };
@@ -262,6 +268,7 @@ impl WorkerInner {
             tell(owner, Message::Abort);
             shared.aborting.cancel();
             tokio::select! {
+                biased;
                 () = &mut quiet => {}
                 () = shared.sleep(LAST_COMMITS) => {
                     tracing::error!("the last commits did not end in time; leases decide");

@@ -55,6 +55,8 @@ pub struct LiveRun {
     /// Committed events that no turn has been given yet.
     tail: Tail,
     next: EventId,
+    /// Time of the last event.
+    last: Timestamp,
     seed: IdSeed,
 }
 
@@ -107,6 +109,7 @@ impl LiveRun {
             entry: entry.cloned(),
             tail: Tail::default(),
             next: EventId(events.len() as u64 + 1),
+            last: events.iter().map(|event| event.at).max().unwrap_or(Timestamp::from_micros(0)),
             seed,
         };
         live.replay(events).map_err(fail)?;
@@ -205,6 +208,11 @@ impl LiveRun {
         self.seed
     }
 
+    /// The time of the last event.
+    pub fn last_event_at(&self) -> Timestamp {
+        self.last
+    }
+
     /// Whether committed events wait to be delivered: a start, or the inputs of a failed turn.
     pub fn has_tail(&self) -> bool {
         !self.tail.inputs.is_empty() || self.tail.started.is_some()
@@ -255,10 +263,12 @@ impl LiveRun {
         build: &BuildId,
     ) -> Result<TurnOutput, TaskFailure> {
         let tail = std::mem::take(&mut self.tail);
+        // Time never goes back within a history, whatever clock an owner goes by.
+        let at = at.max(self.last);
+        self.last = at;
         let fresh = number(self.next, at, inputs);
         let started_id = EventId(self.next.0 + fresh.len() as u64);
         self.run.engine.borrow_mut().begin_turn(TurnStart { at, recorded: None, events: started_id.0 });
-        let at = self.run.engine.borrow().now();
         let mut delivered = tail.inputs;
         delivered.extend(fresh.iter().cloned());
         if let Err(reason) = self.deliver_all(&delivered) {

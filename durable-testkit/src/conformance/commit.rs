@@ -8,6 +8,7 @@ use durable_core::provider::{
     RunCommit, SendOutcome, Status, SweepReport,
 };
 
+use super::activities::outcome;
 use super::harness::{Harness, at, refused, rows};
 
 /// A commit that would change everything.
@@ -84,6 +85,26 @@ pub async fn the_same_flush_again_has_succeeded_before(harness: &Harness) {
         // Out of the way of the next round's claim.
         harness.claim(Incarnation::fresh(), at(2)).await;
     }
+}
+
+/// G2, G5: a flush that adds no event leaves the next event as it was; repeated, it finds itself all the same, also
+/// when what it wrote is gone meanwhile.
+pub async fn a_repeated_flush_without_events_writes_nothing_twice(harness: &Harness) {
+    let (worker, other) = (Incarnation::fresh(), Incarnation::fresh());
+    let run = harness.owned("run", worker).await;
+    let commit = RunCommit {
+        activities: vec![ActivityChange::Insert(Harness::row(1))],
+        ..Harness::commit_params(&run)
+    };
+    let first = harness.commit(worker, commit.clone(), at(1)).await.unwrap();
+    let again = harness.commit(worker, commit.clone(), at(1)).await.unwrap();
+    assert_eq!((again.next_event, again.status), (first.next_event, first.status));
+    let claimed = harness.claim_rows(other, at(2)).await.remove(0);
+    let settled = harness.provider().activity_settle(vec![outcome(&claimed, other, at(2))]).await.unwrap();
+    assert!(settled[0].is_ok(), "{settled:?}");
+    let late = harness.commit(worker, commit, at(3)).await.unwrap();
+    assert_eq!(late.inbox_seq, InboxSeq(1));
+    assert!(harness.claim_rows(other, at(3)).await.is_empty(), "an activity that has ended is queued again");
 }
 
 /// G2: the answer of each member is its own.

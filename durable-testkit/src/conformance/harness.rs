@@ -2,6 +2,7 @@
 
 use std::any::Any;
 use std::fmt;
+use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -33,11 +34,16 @@ pub fn rows(first: EventId, count: u64) -> Vec<EncodedBatch> {
     vec![EncodedBatch { first, next: EventId(first.0 + count), bytes }]
 }
 
+/// Writes down everything that is stored.
+type Dump = Arc<dyn Fn() -> Pin<Box<dyn Future<Output = String> + Send>> + Send + Sync>;
+
 /// A provider under test on an empty database. Clones share it.
 #[derive(Clone)]
 pub struct Harness {
     provider: Arc<dyn Provider>,
+    peers: Vec<Arc<dyn Provider>>,
     kill: Arc<dyn Fn(Incarnation) + Send + Sync>,
+    dump: Option<Dump>,
     _keep: Arc<dyn Any + Send + Sync>,
 }
 
@@ -55,12 +61,43 @@ impl Harness {
         kill: impl Fn(Incarnation) + Send + Sync + 'static,
         keep: impl Any + Send + Sync,
     ) -> Self {
-        Self { provider, kill: Arc::new(kill), _keep: Arc::new(keep) }
+        Self { provider, peers: Vec::new(), kill: Arc::new(kill), dump: None, _keep: Arc::new(keep) }
+    }
+
+    /// Another provider on the same database, with connections of its own: cases that race use it too.
+    #[must_use]
+    pub fn with_peer(mut self, peer: Arc<dyn Provider>) -> Self {
+        self.peers.push(peer);
+        self
+    }
+
+    /// A way to write down everything that is stored, row by row. With it, cases that demand that nothing
+    /// changed look at every column; without it they look at what readers can see.
+    #[must_use]
+    pub fn with_dump<F>(mut self, dump: impl Fn() -> F + Send + Sync + 'static) -> Self
+    where
+        F: Future<Output = String> + Send + 'static,
+    {
+        self.dump = Some(Arc::new(move || Box::pin(dump())));
+        self
     }
 
     /// The provider.
     pub fn provider(&self) -> &dyn Provider {
         &*self.provider
+    }
+
+    /// The provider, to be wrapped.
+    pub(super) fn shared(&self) -> Arc<dyn Provider> {
+        Arc::clone(&self.provider)
+    }
+
+    /// The provider or one of its peers, in turn.
+    pub(super) fn peer(&self, number: usize) -> &dyn Provider {
+        match number % (self.peers.len() + 1) {
+            0 => &*self.provider,
+            peer => &*self.peers[peer - 1],
+        }
     }
 
     pub(super) fn kill(&self, incarnation: Incarnation) {
@@ -102,6 +139,7 @@ impl Harness {
             limit: 100,
             lease: LEASE,
             max_claims: 3,
+            isolate_at: u32::MAX,
             now: Some(now),
         }
     }
@@ -196,6 +234,18 @@ impl Harness {
         run
     }
 
+    pub(super) fn row_claim_params(worker: Incarnation, now: Timestamp) -> ActivityClaim {
+        ActivityClaim {
+            incarnation: worker,
+            queue: QueueName::default_queue(),
+            types: vec!["charge".to_owned()],
+            limit: 100,
+            lease: LEASE,
+            isolate_at: u32::MAX,
+            now: Some(now),
+        }
+    }
+
     pub(super) async fn claim_rows(&self, worker: Incarnation, now: Timestamp) -> Vec<ClaimedActivity> {
         self.claim_rows_of(worker, &["charge"], now).await
     }
@@ -207,12 +257,8 @@ impl Harness {
         now: Timestamp,
     ) -> Vec<ClaimedActivity> {
         let claim = ActivityClaim {
-            incarnation: worker,
-            queue: QueueName::default_queue(),
             types: types.iter().map(|&name| name.to_owned()).collect(),
-            limit: 100,
-            lease: LEASE,
-            now: Some(now),
+            ..Self::row_claim_params(worker, now)
         };
         self.provider.activity_claim(claim).await.unwrap()
     }
@@ -251,6 +297,18 @@ impl Harness {
         let history = self.provider.history_read(read).await.unwrap();
         let inbox = self.provider.inbox_read(InboxRead { instance, after: InboxSeq(0) }).await.unwrap();
         format!("{view:?}\n{history:?}\n{inbox:?}")
+    }
+
+    /// The pictures of these instances and, where the backend can, everything that is stored.
+    pub(super) async fn stored(&self, instances: &[InstanceId]) -> String {
+        let mut stored = String::new();
+        for &instance in instances {
+            stored += &self.picture(instance).await;
+        }
+        if let Some(dump) = &self.dump {
+            stored += &dump().await;
+        }
+        stored
     }
 }
 

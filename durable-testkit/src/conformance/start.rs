@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use durable_core::id::{EventId, Incarnation, InstanceId, QueueName};
 use durable_core::provider::{
-    Disposition, ErrorKind, IdPolicy, ProviderError, RunCommit, StartOutcome, Status,
+    ActivityChange, Disposition, ErrorKind, IdPolicy, ProviderError, RunCommit, StartOutcome, Status,
 };
 
 use super::harness::{Harness, at, refused, rows};
@@ -143,6 +143,20 @@ pub async fn a_refused_start_hurts_no_other(harness: &Harness) {
     assert_eq!(harness.claim(Incarnation::fresh(), at(0)).await.len(), 4);
 }
 
+/// G2, G10: a run id that is taken is a constraint: it fails the whole batch, wherever it stands, and the caller
+/// tries its halves.
+pub async fn a_run_id_that_is_taken_fails_the_batch_whole(harness: &Harness) {
+    let taken = harness.start("taken").await;
+    let stored = harness.stored(&[taken.instance]).await;
+    for place in 0..3 {
+        let mut starts: Vec<_> = ["a", "b", "c"].map(Harness::start_params).to_vec();
+        starts[place].run_id = taken.run_id;
+        refused(harness.provider().workflow_start(starts).await, ErrorKind::Conflict);
+        assert_eq!(harness.stored(&[taken.instance]).await, stored, "{place}");
+    }
+    harness.start("a").await;
+}
+
 /// G15: any name of 1 to 255 bytes without NUL is accepted and comes back.
 pub async fn any_legal_name_is_accepted(harness: &Harness) {
     let long = "x".repeat(255);
@@ -161,5 +175,32 @@ pub async fn any_legal_name_is_accepted(harness: &Harness) {
         let claimed = harness.provider().workflow_claim(claim).await.unwrap();
         assert_eq!(claimed.runs.len(), 1, "{name:?}");
         assert_eq!(claimed.runs[0].queue.as_str(), name);
+    }
+}
+
+/// G15: a type that is no name is refused alike everywhere, in a start and in an activity row, and hurts no other.
+pub async fn a_type_that_is_no_name_is_refused_alone(harness: &Harness) {
+    let bad_types = ["", "a\0b", &"x".repeat(256)];
+    let mut starts = vec![Harness::start_params("good")];
+    for (number, name) in bad_types.into_iter().enumerate() {
+        let mut start = Harness::start_params(&format!("bad-{number}"));
+        name.clone_into(&mut start.workflow_type);
+        starts.push(start);
+    }
+    let mut answers = harness.provider().workflow_start(starts).await.unwrap();
+    assert!(answers.remove(0).is_ok());
+    for answer in answers {
+        let error = refused(answer, ErrorKind::Invalid);
+        assert!(error.to_string().starts_with("workflow type "), "{error}");
+    }
+    let worker = Incarnation::fresh();
+    let run = harness.claim_one(worker, at(0)).await;
+    for name in bad_types {
+        let mut row = Harness::row(1);
+        name.clone_into(&mut row.activity_type);
+        let commit =
+            RunCommit { activities: vec![ActivityChange::Insert(row)], ..Harness::commit_params(&run) };
+        let error = refused(harness.commit(worker, commit, at(0)).await, ErrorKind::Invalid);
+        assert!(error.to_string().starts_with("activity type "), "{error}");
     }
 }

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use durable_core::id::{ActivityRowId, Epoch, Incarnation};
-use durable_core::provider::check::activity_lease_lost;
+use durable_core::provider::check::{activity_lease_lost, isolate};
 use durable_core::provider::{
     ActivityClaim, ActivityOutcome, ActivityQueue, ActivityRetry, ActivitySettled, ClaimedActivity,
     MessageKind, ProviderResult,
@@ -34,16 +34,17 @@ impl ActivityQueue for MemoryProvider {
 
 fn claim(state: &mut State, params: &ActivityClaim) -> Vec<ClaimedActivity> {
     let now = database_now(params.now);
-    let mut picked: Vec<(u8, Timestamp, i64)> = state
+    let mut picked: Vec<(u8, Timestamp, i64, u32)> = state
         .activities
         .iter()
         .filter(|(_, row)| row.queue == params.queue && row.is_claimable(&params.types, now))
-        .map(|(&id, row)| (row.priority, row.eligible_at, id))
+        .map(|(&id, row)| (row.priority, row.eligible_at, id, row.lost))
         .collect();
     picked.sort_unstable();
     picked.truncate(usize::try_from(params.limit).unwrap_or(usize::MAX));
+    isolate(&mut picked, |&(.., lost)| lost >= params.isolate_at);
     let mut claimed = Vec::with_capacity(picked.len());
-    for (_, _, id) in picked {
+    for (_, _, id, _) in picked {
         let Some(row) = state.activities.get_mut(&id) else { continue };
         row.claim = Some(Claim { owner: params.incarnation, expires_at: now.plus(params.lease) });
         row.epoch = Epoch(row.epoch.0 + 1);

@@ -40,6 +40,16 @@ impl MemoryProvider {
         }
     }
 
+    /// Lets the liveness locks of every incarnation go, as when the machine restarts.
+    pub fn kill_all(&self) {
+        self.state().workers.values_mut().for_each(|worker| worker.alive = false);
+    }
+
+    /// Everything that is stored, as text: two equal dumps mean that nothing changed.
+    pub fn dump(&self) -> String {
+        format!("{:#?}", self.state())
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         // A test that panics while it holds the lock has failed anyway.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)

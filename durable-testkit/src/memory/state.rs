@@ -1,6 +1,6 @@
 //! The tables.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use bytes::Bytes;
 use durable_core::history::EncodedBatch;
@@ -16,7 +16,7 @@ use durable_core::time::Timestamp;
 pub(super) struct State {
     pub(super) instances: BTreeMap<i64, Instance>,
     pub(super) activities: BTreeMap<i64, Activity>,
-    pub(super) workers: HashMap<Incarnation, Worker>,
+    pub(super) workers: BTreeMap<Incarnation, Worker>,
     pub(super) last_activity: i64,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Instance {
     pub(super) inbox_seq: InboxSeq,
     pub(super) inbox_seen: InboxSeq,
     pub(super) inbox: Vec<InboxMessage>,
-    pub(super) dedup: HashSet<RequestId>,
+    pub(super) dedup: BTreeSet<RequestId>,
     pub(super) blocked: Option<(String, BuildId)>,
     pub(super) blocked_attempts: u32,
     pub(super) dead_letter_reason: Option<String>,

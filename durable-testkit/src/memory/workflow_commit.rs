@@ -43,6 +43,8 @@ fn guard(state: &State, commit: &RunCommit, flush: Flush) -> bool {
             && instance.claim.is_some_and(|claim| claim.holds(flush.owner, flush.now))
             && instance.epoch == commit.epoch
             && instance.next_event == commit.expected_next
+            // A commit without events leaves the next event as it was: repeated, it has to find itself.
+            && instance.last_flush != Some(commit.flush)
             && instance.run_id == commit.run_id
     })
 }

@@ -3,7 +3,7 @@
 use async_trait::async_trait;
 use durable_core::id::{ActivityRowId, Epoch, InboxSeq, InstanceId};
 use durable_core::provider::check::{
-    ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start,
+    ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start, isolate,
 };
 use durable_core::provider::{
     Claimed, ClaimedRun, CommitBatch, CommitReceipt, ErrorKind, InstanceRef, ProviderError, ProviderResult,
@@ -21,8 +21,7 @@ impl WorkflowStore for MemoryProvider {
         &self,
         starts: Vec<StartRun>,
     ) -> ProviderResult<Vec<ProviderResult<StartOutcome>>> {
-        let mut state = self.state();
-        Ok(starts.into_iter().map(|start| start_one(&mut state, start)).collect())
+        start_batch(&mut self.state(), starts)
     }
 
     async fn workflow_claim(&self, params: WorkflowClaim) -> ProviderResult<Claimed> {
@@ -35,6 +34,24 @@ impl WorkflowStore for MemoryProvider {
     ) -> ProviderResult<Vec<ProviderResult<CommitReceipt>>> {
         commit_batch(&mut self.state(), batch)
     }
+}
+
+/// Starts every member; a refused one hurts no other, a constraint fails the batch and nothing of it stays.
+fn start_batch(
+    state: &mut State,
+    starts: Vec<StartRun>,
+) -> ProviderResult<Vec<ProviderResult<StartOutcome>>> {
+    let last = state.instances.last_key_value().map_or(0, |(&last, _)| last);
+    let answers: Vec<_> = starts.into_iter().map(|start| start_one(state, start)).collect();
+    for answer in &answers {
+        if let Err(error) = answer
+            && error.kind() == ErrorKind::Conflict
+        {
+            state.instances.retain(|&id, _| id <= last);
+            return Err(error.clone());
+        }
+    }
+    Ok(answers)
 }
 
 fn start_one(state: &mut State, start: StartRun) -> ProviderResult<StartOutcome> {
@@ -90,7 +107,7 @@ fn new_instance(start: StartRun, now: Timestamp) -> Instance {
         inbox_seq: InboxSeq(0),
         inbox_seen: InboxSeq(0),
         inbox: Vec::new(),
-        dedup: std::collections::HashSet::new(),
+        dedup: std::collections::BTreeSet::new(),
         blocked: None,
         blocked_attempts: 0,
         dead_letter_reason: None,
@@ -112,14 +129,21 @@ fn claim(state: &mut State, params: &WorkflowClaim) -> Claimed {
     picked.sort_unstable();
     picked.truncate(usize::try_from(params.limit).unwrap_or(usize::MAX));
     let mut claimed = Claimed { now, runs: Vec::new(), dead_lettered: Vec::new() };
+    let mut takeable = Vec::new();
     for (_, _, id) in picked {
         let Some(instance) = state.instances.get_mut(&id) else { continue };
-        if instance.claims_without_progress >= params.max_claims {
-            instance.status = Status::DeadLettered;
-            instance.dead_letter_reason = Some(dead_letter_reason(instance.claims_without_progress));
-            claimed.dead_lettered.push(InstanceId(id));
+        let claims = instance.claims_without_progress;
+        if claims < params.max_claims {
+            takeable.push((id, claims));
             continue;
         }
+        instance.status = Status::DeadLettered;
+        instance.dead_letter_reason = Some(dead_letter_reason(claims));
+        claimed.dead_lettered.push(InstanceId(id));
+    }
+    isolate(&mut takeable, |&(_, claims)| claims >= params.isolate_at);
+    for (id, _) in takeable {
+        let Some(instance) = state.instances.get_mut(&id) else { continue };
         instance.status = Status::Executing;
         instance.claim = Some(Claim { owner: params.incarnation, expires_at: now.plus(params.lease) });
         instance.epoch = Epoch(instance.epoch.0 + 1);

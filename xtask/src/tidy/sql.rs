@@ -1,13 +1,33 @@
-//! `sql/*.sql` holds one statement each, under a header that says which guarantee it serves; and no `WHERE`
-//! asks the clock once per row.
+//! `sql/*.sql` holds one statement each, under a header that says which guarantee it serves; no `WHERE` asks the
+//! clock once per row; both backends have files of the same names; and on PostgreSQL every table names its schema.
 
 use super::Finding;
 use super::guarantees;
 use super::tree::{Source, Tree};
 
+const SQLITE: &str = "durable-sqlite/sql/";
+const POSTGRES: &str = "durable-postgres/sql/";
+
+/// Statements that only PostgreSQL needs: SQLite has one writer, whose transaction is every lock, one file that is
+/// the schema, and file locks for the liveness of workers.
+const ONLY_ON_POSTGRES: [&str; 12] = [
+    "activity_settle_lock",
+    "schema_lock",
+    "schema_make",
+    "schema_patience",
+    "session_prepare",
+    "worker_keepalive",
+    "worker_lock",
+    "worker_supersede",
+    "worker_superseded",
+    "worker_unlock",
+    "workflow_commit_lock_activities",
+    "workflow_start_withdraw",
+];
+
 /// Every SQL file. Migrations may hold several statements.
 pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
-    let mut findings = Vec::new();
+    let mut findings = same_names(tree);
     for file in tree.files.iter().filter(|file| file.has_extension("sql")) {
         let code = code_only(&file.text);
         if file.is_in("sql") {
@@ -15,8 +35,82 @@ pub(crate) fn check(tree: &Tree) -> Vec<Finding> {
             findings.extend(header(file, &code));
         }
         findings.extend(bare_clock(&code).into_iter().map(|line| clock_finding(file, line)));
+        if file.path.starts_with("durable-postgres/") {
+            findings.extend(
+                bare_tables(&code).into_iter().map(|(line, table)| table_finding(file, line, &table)),
+            );
+        }
     }
     findings
+}
+
+/// Once both backends are there, a statement of one is missing in the other only for a stated reason.
+fn same_names(tree: &Tree) -> Vec<Finding> {
+    let of = |folder: &'static str| {
+        tree.files.iter().filter_map(move |file| file.path.strip_prefix(folder)?.strip_suffix(".sql"))
+    };
+    if of(SQLITE).next().is_none() || of(POSTGRES).next().is_none() {
+        return Vec::new();
+    }
+    let missing = |folder: &str, name: &str| {
+        Finding::new(
+            &format!("{folder}{name}.sql"),
+            1,
+            "the other backend has it, this one does not",
+            "a reader holds the two folders side by side",
+            "add the statement under the same name, or list it in `ONLY_ON_POSTGRES` with its reason",
+        )
+    };
+    let on_postgres = of(POSTGRES)
+        .filter(|name| !ONLY_ON_POSTGRES.contains(name) && of(SQLITE).all(|other| other != *name))
+        .map(|name| missing(SQLITE, name));
+    let on_sqlite = of(SQLITE)
+        .filter(|name| of(POSTGRES).all(|other| other != *name))
+        .map(|name| missing(POSTGRES, name));
+    on_postgres.chain(on_sqlite).collect()
+}
+
+/// Tables of ours that stand without the schema, with their lines: they would be looked for along the search path.
+fn bare_tables(code: &str) -> Vec<(usize, String)> {
+    const TABLES: [&str; 14] = [
+        "instances",
+        "runs",
+        "history",
+        "inbox",
+        "inbox_dedup",
+        "activities",
+        "workers",
+        "kv_store",
+        "kv_delta",
+        "concurrency_configs",
+        "concurrency_buckets",
+        "rate_configs",
+        "rate_buckets",
+        "durable_migrations",
+    ];
+    let mut found = Vec::new();
+    let mut before = "";
+    for (number, line) in code.lines().enumerate() {
+        for word in words(line) {
+            let begins = ["FROM", "JOIN", "UPDATE", "INTO", "USING", "TABLE", "REFERENCES", "ON", "EXISTS"]
+                .contains(&before.to_ascii_uppercase().as_str());
+            if begins && TABLES.contains(&word) {
+                found.push((number + 1, word.to_owned()));
+            }
+            before = word;
+        }
+    }
+    found
+}
+
+fn table_finding(file: &Source, line: usize, table: &str) -> Finding {
+    Finding::new(
+        &file.path,
+        line,
+        format!("`{table}` without its schema"),
+        "it would be looked for along the search path, which is the user's",
+        format!("write `durable.{table}`; the provider puts the schema's quoted name there"),
+    )
 }
 
 fn one_statement(file: &Source, code: &str) -> Option<Finding> {
@@ -208,6 +302,47 @@ mod tests {
             let text = format!("-- G7\nSELECT a FROM t\nWHERE {predicate}\nORDER BY a");
             one(check, &[(FILE, &text)], &format!("{FILE}:3:"), "clock_timestamp");
         }
+    }
+
+    #[test]
+    fn a_statement_that_one_backend_lacks_is_found() {
+        let statement = "-- G1\nSELECT 1";
+        let both = [
+            ("durable-sqlite/sql/poll.sql", statement),
+            ("durable-postgres/sql/poll.sql", statement),
+            ("durable-postgres/sql/workflow_commit_lock_activities.sql", statement),
+        ];
+        assert_eq!(found(check, &both), [""; 0]);
+        let one_more = |path| [both.as_slice(), &[(path, statement)]].concat();
+        one(
+            check,
+            &one_more("durable-postgres/sql/lease_renew.sql"),
+            "durable-sqlite/sql/lease_renew.sql:1:",
+            "the other backend has it",
+        );
+        one(
+            check,
+            &one_more("durable-sqlite/sql/inbox.sql"),
+            "durable-postgres/sql/inbox.sql:1:",
+            "the other",
+        );
+        assert_eq!(found(check, &[("durable-sqlite/sql/poll.sql", statement)]), [""; 0]);
+    }
+
+    #[test]
+    fn a_table_without_its_schema_is_found_on_postgresql_only() {
+        let file = "durable-postgres/sql/a.sql";
+        for text in [
+            "-- G1\nSELECT 1\nFROM instances",
+            "-- G1\nWITH a AS (SELECT 1)\nUPDATE runs SET b = 1",
+            "-- G1\n\nINSERT INTO inbox VALUES (1)",
+        ] {
+            one(check, &[(file, text)], &format!("{file}:3:"), "without its schema");
+            assert_eq!(found(check, &[(FILE, text)]), [""; 0]);
+        }
+        let good =
+            "-- G1 from instances\nSELECT instances.id FROM durable.instances AS i, unnest($1) AS runs";
+        assert_eq!(found(check, &[(file, good)]), [""; 0]);
     }
 
     #[test]

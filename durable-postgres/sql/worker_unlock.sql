@@ -1,0 +1,3 @@
+-- G8: lets the slot's lock of this connection go.
+-- Index: none.
+SELECT pg_advisory_unlock_all()

@@ -1,0 +1,153 @@
+//! Reads: instances and histories, as last acknowledged (G12).
+
+use async_trait::async_trait;
+use bytes::Bytes;
+use durable_core::history::EncodedBatch;
+use durable_core::id::{EventId, InstanceId, RunId, WorkflowId};
+use durable_core::provider::check::{check_stored_rows, missing_events, unknown_run};
+use durable_core::provider::{BlockedView, HistoryPage, HistoryRead, Inspect, InstanceView, ProviderResult};
+use durable_core::time::Timestamp;
+use sqlx::postgres::PgConnection;
+use sqlx::{query_as, query_scalar};
+use uuid::Uuid;
+
+use crate::decode::{self, stored, text, unsigned};
+use crate::error::Attempt;
+use crate::provider::PostgresProvider;
+use crate::statements::Statements;
+
+#[async_trait]
+impl Inspect for PostgresProvider {
+    async fn instance_find(&self, workflow_id: &WorkflowId) -> ProviderResult<Option<InstanceView>> {
+        let connections = self.connections();
+        let mut lent = connections.lend().await?;
+        let row = query_as(connections.statements().instance_find.clone())
+            .bind(workflow_id.as_str())
+            .fetch_optional(&mut lent.connection)
+            .await
+            .map_err(Into::into);
+        connections.end(lent, row.and_then(view_of))
+    }
+
+    async fn instance_view(&self, instance: InstanceId) -> ProviderResult<Option<InstanceView>> {
+        let connections = self.connections();
+        let mut lent = connections.lend().await?;
+        let row = query_as(connections.statements().instance_view.clone())
+            .bind(instance.0)
+            .fetch_optional(&mut lent.connection)
+            .await
+            .map_err(Into::into);
+        connections.end(lent, row.and_then(view_of))
+    }
+
+    async fn history_read(&self, params: HistoryRead) -> ProviderResult<HistoryPage> {
+        let connections = self.connections();
+        let mut lent = connections.lend().await?;
+        let result = read_page(connections.statements(), &mut lent.connection, params).await;
+        connections.end(lent, result)
+    }
+}
+
+/// One row of `instance_find` and `instance_view`.
+type ViewRow = (
+    i64,
+    String,
+    String,
+    Uuid,
+    i32,
+    i16,
+    Option<Vec<u8>>,
+    i32,
+    Option<i64>,
+    Option<Vec<u8>>,
+    i64,
+    i64,
+    Option<i64>,
+    Option<Vec<u8>>,
+);
+
+fn view_of(row: Option<ViewRow>) -> Attempt<Option<InstanceView>> {
+    let Some(row) = row else { return Ok(None) };
+    let (
+        id,
+        workflow_id,
+        workflow_type,
+        run,
+        number,
+        status,
+        reason,
+        attempts,
+        wake_at,
+        dead,
+        next,
+        created,
+        closed,
+        outcome,
+    ) = row;
+    let attempts = unsigned(attempts.into())?;
+    let retry_at = wake_at.map(Timestamp::from_micros);
+    Ok(Some(InstanceView {
+        instance: InstanceId(id),
+        workflow_id: decode::workflow_id(workflow_id)?,
+        workflow_type,
+        run_id: RunId(run),
+        run_number: unsigned(number.into())?,
+        status: decode::status(status)?,
+        blocked: reason.map(|reason| BlockedView { reason: text(reason), attempts, retry_at }),
+        dead_letter_reason: dead.map(text),
+        events: unsigned::<u64>(next)?.saturating_sub(1),
+        created_at: Timestamp::from_micros(created),
+        closed_at: closed.map(Timestamp::from_micros),
+        outcome: outcome.map(Bytes::from),
+    }))
+}
+
+async fn read_page(
+    statements: &Statements,
+    connection: &mut PgConnection,
+    params: HistoryRead,
+) -> Attempt<HistoryPage> {
+    let end: Option<Option<i64>> = query_scalar(statements.history_end.clone())
+        .bind(params.run_id.0)
+        .fetch_optional(&mut *connection)
+        .await?;
+    let Some(end) = end else {
+        return Err(unknown_run(params.run_id).into());
+    };
+    let (rows, next) = read_rows(statements, connection, params).await?;
+    let reached = check_stored_rows(params.run_id, params.from, &rows)?;
+    match (next, end) {
+        (Some(next), _) if next != reached => {
+            // The page is full; the row after it must follow.
+            let ahead = EncodedBatch { first: next, next: next.next(), bytes: Bytes::new() };
+            check_stored_rows(params.run_id, reached, &[ahead])?;
+        }
+        (None, Some(end)) if stored(reached.0) < end => {
+            let end = decode::event_id(end)?;
+            return Err(missing_events(params.run_id, reached, end).into());
+        }
+        _ => {}
+    }
+    Ok(HistoryPage { rows, next })
+}
+
+/// The rows of one page, and where the next one begins.
+async fn read_rows(
+    statements: &Statements,
+    connection: &mut PgConnection,
+    params: HistoryRead,
+) -> Attempt<(Vec<EncodedBatch>, Option<EventId>)> {
+    let found: Vec<(i64, i64, Option<Vec<u8>>)> = query_as(statements.history_read.clone())
+        .bind(params.run_id.0)
+        .bind(stored(params.from.0))
+        .bind(i64::try_from(params.max_bytes).unwrap_or(i64::MAX))
+        .fetch_all(connection)
+        .await?;
+    let mut rows = Vec::with_capacity(found.len());
+    for (first, next, bytes) in found {
+        let first = decode::event_id(first)?;
+        let Some(bytes) = bytes else { return Ok((rows, Some(first))) };
+        rows.push(EncodedBatch { first, next: decode::event_id(next)?, bytes: Bytes::from(bytes) });
+    }
+    Ok((rows, None))
+}

@@ -1,0 +1,293 @@
+//! Every provider call of many workflows is a moment to die at, to lose an answer, or to be repeated.
+
+use std::sync::Once;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use durable::prelude::*;
+use durable_core::provider::Status;
+use durable_testkit::Effects;
+use durable_testkit::explore::{Report, Stage, explore};
+
+use crate::backend;
+
+#[activity]
+async fn step(ctx: &ActivityContext, n: u32) -> Result<u32, String> {
+    ctx.state::<Effects>().record(ctx, format!("step {n}"));
+    Ok(n)
+}
+
+/// Fails twice, then does what it should.
+#[activity(retry(initial = "100ms"))]
+async fn third_time(ctx: &ActivityContext, n: u32) -> Result<u32, String> {
+    if ctx.attempt() < 3 {
+        return Err(format!("attempt {}", ctx.attempt()));
+    }
+    ctx.state::<Effects>().record(ctx, format!("third time {n}"));
+    Ok(n)
+}
+
+#[derive(Debug, Clone, PartialEq, serde::Serialize, serde::Deserialize, thiserror::Error)]
+#[error("no stock of {0}")]
+struct NoStock(u32);
+
+#[activity(retry(max_attempts = 3, initial = "100ms"))]
+async fn panics(ctx: &ActivityContext) -> Result<(), String> {
+    assert_eq!(ctx.workflow_id().to_string(), "nobody", "on purpose");
+    Ok(())
+}
+
+impl RetryAdvice for NoStock {
+    fn retryable(&self) -> bool {
+        false
+    }
+}
+
+/// Fails for good, in whichever attempt gets that far.
+#[activity(retry(initial = "100ms"))]
+async fn reserve(ctx: &ActivityContext, n: u32) -> Result<(), NoStock> {
+    ctx.state::<Effects>().record(ctx, "asked");
+    Err(NoStock(n))
+}
+
+#[workflow]
+async fn sequence(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let mut total = 0;
+    for n in 1..=3 {
+        total += step(ctx, n).await?;
+    }
+    Ok(total)
+}
+
+#[workflow]
+async fn nothing(_ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    Ok(7)
+}
+
+#[workflow]
+async fn joined(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let chain = async {
+        let one = step(ctx, 1).await?;
+        step(ctx, one + 1).await
+    };
+    let (one, two, slept) = durable::join!(chain, step(ctx, 3), ctx.sleep(Duration::from_secs(1)));
+    slept?;
+    Ok(one? * 10 + two?)
+}
+
+#[workflow]
+async fn fan_out(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let mut total = 0;
+    for done in durable::join_all((0..6).map(|n| step(ctx, n))).await {
+        total += done?;
+    }
+    Ok(total)
+}
+
+#[workflow]
+async fn timers(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    ctx.sleep(Duration::ZERO).await?;
+    let (long, short) = durable::join!(ctx.sleep(Duration::from_secs(3)), ctx.sleep(Duration::from_secs(2)));
+    long.and(short)?;
+    Ok(step(ctx, 1).await?)
+}
+
+#[workflow]
+async fn retries(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let (one, two) = durable::join!(third_time(ctx, 1), step(ctx, 2));
+    Ok(one? + two?)
+}
+
+#[workflow]
+async fn fails(ctx: &WorkflowContext, n: u32) -> Result<(), NoStock> {
+    match reserve(ctx, n).await {
+        Err(error) => Err(error.error().cloned().unwrap_or(NoStock(0))),
+        Ok(()) => Ok(()),
+    }
+}
+
+#[workflow]
+async fn survives_panics(ctx: &WorkflowContext) -> Result<bool, WorkflowError> {
+    let error = panics(ctx).await.unwrap_err();
+    step(ctx, 1).await?;
+    Ok(matches!(error.kind, ActivityErrorKind::Panicked | ActivityErrorKind::Lost))
+}
+
+#[workflow]
+async fn effects(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let one = ctx.side_effect("one", || 1)?;
+    let before = step(ctx, one).await?;
+    let two = ctx.side_effect("two", || 2)?;
+    let drawn = (ctx.random(), ctx.uuid());
+    ctx.sleep(Duration::from_secs(1)).await?;
+    assert_ne!(drawn, (ctx.random(), ctx.uuid()));
+    Ok(before + step(ctx, two).await?)
+}
+
+#[workflow]
+async fn spawned(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let one = ctx.spawn(step(ctx, 1));
+    let two = ctx.spawn(step(ctx, 2));
+    let three = step(ctx, 3).await?;
+    Ok(three + two.await? * 10 + one.await? * 100)
+}
+
+#[workflow]
+async fn dropped(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let beside = ctx.spawn(ctx.sleep(Duration::from_hours(1)));
+    let one = step(ctx, 1).await?;
+    drop(beside);
+    Ok(one + step(ctx, 2).await?)
+}
+
+#[workflow]
+async fn cleans_up(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
+    if let Err(cancelled) = ctx.sleep(Duration::from_hours(1)).await {
+        ctx.shield(async { step(ctx, 9).await }).await?;
+        return Err(cancelled.into());
+    }
+    Ok(())
+}
+
+#[workflow]
+async fn long(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let mut total = 0;
+    for n in 0..25 {
+        total += step(ctx, n).await?;
+    }
+    Ok(total)
+}
+
+#[workflow]
+async fn repaired(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let one = step(ctx, 1).await?;
+    Ok(one + step(ctx, 2).await?)
+}
+
+mod broken {
+    use super::*;
+
+    #[workflow(name = "repaired")]
+    pub(super) async fn panics_after_a_step(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+        let one = step(ctx, 1).await?;
+        assert_ne!(one, 1, "on purpose");
+        Ok(one)
+    }
+}
+
+/// Runs one workflow alone.
+async fn alone<W: Workflow<Output: std::fmt::Debug, Error: std::fmt::Debug>>(stage: &Stage, input: W::Input) {
+    let worker = stage
+        .start(|worker| {
+            let worker = worker.workflow::<W>().activity::<step>().activity::<third_time>();
+            worker.activity::<reserve>().activity::<panics>()
+        })
+        .await;
+    let run = stage.durable.client().start::<W>("only", input).await.unwrap();
+    stage.finish(&run).await;
+    worker.shutdown().await;
+}
+
+async fn cancelled(stage: &Stage) {
+    let worker = stage.start(|worker| worker.workflow::<cleans_up>().activity::<step>()).await;
+    let run = stage.durable.client().start::<cleans_up>("only", ()).await.unwrap();
+    stage.pause(Duration::from_secs(1)).await;
+    run.cancel("enough").await.unwrap();
+    stage.finish(&run).await;
+    worker.shutdown().await;
+}
+
+async fn blocked_then_repaired(stage: &Stage) {
+    let bad = stage
+        .start(|worker| worker.workflow::<broken::panics_after_a_step>().activity::<step>().build_id("bad"))
+        .await;
+    let run = stage.durable.client().start::<repaired>("only", ()).await.unwrap();
+    loop {
+        let status = run.describe().await.unwrap().status;
+        if status == Status::Blocked || !status.is_open() {
+            break;
+        }
+        stage.pause(Duration::from_millis(200)).await;
+    }
+    bad.shutdown().await;
+    let good = stage.start(|worker| worker.workflow::<repaired>().activity::<step>().build_id("good")).await;
+    stage.finish(&run).await;
+    good.shutdown().await;
+}
+
+/// Two workers, three runs, and nobody shuts down.
+async fn crowd(stage: &Stage) {
+    let build = |worker: durable_core::runtime::WorkerBuilder| {
+        worker.workflow::<sequence>().workflow::<retries>().activity::<step>().activity::<third_time>()
+    };
+    let _one = stage.start(build).await;
+    let _two = stage.start(|worker| build(worker).max_runs(1)).await;
+    let client = stage.durable.client();
+    let first = client.start::<sequence>("first", ()).await.unwrap();
+    let second = client.start::<retries>("second", ()).await.unwrap();
+    let third = client.start::<sequence>("third", ()).await.unwrap();
+    stage.finish(&first).await;
+    stage.finish(&second).await;
+    stage.finish(&third).await;
+}
+
+/// Panics that are meant to be, hundreds of them, are not shown.
+fn hide_planned_panics() {
+    static HIDDEN: Once = Once::new();
+    HIDDEN.call_once(|| {
+        let shown = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            let text = panic.payload().downcast_ref::<String>();
+            if !text.is_some_and(|text| text.contains("on purpose")) {
+                shown(panic);
+            }
+        }));
+    });
+}
+
+/// Schedules explored by this process so far.
+static TOTAL: AtomicU64 = AtomicU64::new(0);
+
+fn unchanged(name: &str, report: &Report) {
+    let total = TOTAL.fetch_add(report.schedules, Ordering::Relaxed) + report.schedules;
+    println!(
+        "{name}: {} calls, {} schedules, {} crashes, {} differences; {total} schedules so far",
+        report.calls,
+        report.schedules,
+        report.crashes,
+        report.differences.len()
+    );
+    assert!(report.calls > 8 && report.schedules == 4 * report.calls, "{report:?}");
+    assert_eq!(report.crashes, 2 * report.calls, "a crash did not happen");
+    assert!(report.differences.is_empty(), "{:#?}", report.differences);
+}
+
+macro_rules! explored {
+    ($($test:ident: $scenario:expr;)*) => {
+        $(
+            #[test]
+            fn $test() {
+                hide_planned_panics();
+                unchanged(stringify!($test), &explore(backend::fresh, async |stage: &Stage| $scenario(stage).await));
+            }
+        )*
+    };
+}
+
+explored! {
+    a_workflow_without_a_step: async |stage| alone::<nothing>(stage, ()).await;
+    a_sequence: async |stage| alone::<sequence>(stage, ()).await;
+    a_join: async |stage| alone::<joined>(stage, ()).await;
+    a_fan_out: async |stage| alone::<fan_out>(stage, ()).await;
+    timers_beside_each_other: async |stage| alone::<timers>(stage, ()).await;
+    attempts_made_again: async |stage| alone::<retries>(stage, ()).await;
+    a_failure: async |stage| alone::<fails>(stage, 3).await;
+    panics_of_an_activity: async |stage| alone::<survives_panics>(stage, ()).await;
+    side_effects: async |stage| alone::<effects>(stage, ()).await;
+    spawned_tasks: async |stage| alone::<spawned>(stage, ()).await;
+    a_dropped_timer: async |stage| alone::<dropped>(stage, ()).await;
+    a_cancelled_run: cancelled;
+    a_panic_in_a_turn: blocked_then_repaired;
+    two_workers_and_three_runs: crowd;
+    a_long_run: async |stage| alone::<long>(stage, ()).await;
+}

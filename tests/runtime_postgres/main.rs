@@ -1,0 +1,31 @@
+//! Workers and clients on PostgreSQL: the scenarios of `tests/runtime`, word for word.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+mod backend;
+#[path = "../runtime/bad_input.rs"]
+mod bad_input;
+#[path = "../runtime/crash.rs"]
+mod crash;
+#[path = "../runtime/fleet.rs"]
+mod fleet;
+#[path = "../runtime/harness.rs"]
+mod harness;
+#[path = "../runtime/ledger.rs"]
+mod ledger;
+#[path = "../runtime/promises.rs"]
+mod promises;
+#[path = "../runtime/replay.rs"]
+mod replay;
+#[path = "../runtime/steps.rs"]
+mod steps;
+#[path = "../runtime/suspects.rs"]
+mod suspects;
+#[path = "../runtime/threads.rs"]
+mod threads;
+#[path = "../runtime/time.rs"]
+mod time;
+#[path = "../runtime/told.rs"]
+mod told;
+#[path = "../runtime/undecodable.rs"]
+mod undecodable;
