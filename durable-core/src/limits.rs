@@ -12,6 +12,8 @@ pub const HISTORY_MAX_EVENTS: u64 = 20_000;
 pub const HISTORY_ROW_BYTES: usize = 1024 * 1024;
 /// History is read in pages of about this size. 1 MiB.
 pub const HISTORY_PAGE_BYTES: usize = 1024 * 1024;
+/// A claim brings the history of a run along if it is one row of at most this size. 64 KiB.
+pub const CLAIM_HISTORY_BYTES: usize = 64 * 1024;
 /// Longest timer: 100 years of 365 days.
 pub const TIMER_MAX: Duration = Duration::from_hours(100 * 365 * 24);
 /// How long a claim is trusted without renewal, by default.

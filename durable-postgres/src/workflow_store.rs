@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use durable_core::id::{ActivityRowId, CommandId, Epoch, InboxSeq, InstanceId, RunId};
+use durable_core::history::EncodedBatch;
+use durable_core::id::{ActivityRowId, CommandId, Epoch, EventId, InboxSeq, InstanceId, RunId};
+use durable_core::limits::CLAIM_HISTORY_BYTES;
 use durable_core::provider::check::{dead_letter_reason, isolate};
 use durable_core::provider::{
     Claimed, ClaimedRun, CommitBatch, CommitReceipt, InboxMessage, ProviderResult, RowState, StartOutcome,
@@ -106,7 +108,8 @@ async fn claim(
 }
 
 /// One row of `workflow_claim`.
-type TakenRow = (i64, String, String, String, Uuid, i32, i64, i64, i32, bool, i32, i64);
+type TakenRow =
+    (i64, String, String, String, Uuid, i32, i64, i64, i32, bool, i32, i64, bool, bool, Option<Vec<u8>>);
 
 async fn take(
     statements: &Statements,
@@ -119,15 +122,20 @@ async fn take(
         .bind(params.incarnation.0)
         .bind(micros(params.lease))
         .bind(params.now.map(Timestamp::as_micros))
+        .bind(i32::try_from(CLAIM_HISTORY_BYTES).unwrap_or(i32::MAX))
         .fetch_all(&mut *connection)
         .await?;
     let now = rows.first().map_or(0, |row| row.11);
+    let (unread, has_rows) = (rows.iter().any(|row| row.12), rows.iter().any(|row| row.13));
     let mut runs = rows.into_iter().map(taken).collect::<Attempt<Vec<_>>>()?;
     let order: HashMap<i64, usize> = ids.iter().copied().zip(0..).collect();
     runs.sort_by_key(|run| order.get(&run.instance.0).copied());
     let place: HashMap<i64, usize> = runs.iter().map(|run| run.instance.0).zip(0..).collect();
-    let messages: Vec<(i64, i64, i16, Vec<u8>)> =
-        query_as(statements.workflow_claim_inbox.clone()).bind(&ids).fetch_all(&mut *connection).await?;
+    let messages: Vec<(i64, i64, i16, Vec<u8>)> = if unread {
+        query_as(statements.workflow_claim_inbox.clone()).bind(&ids).fetch_all(&mut *connection).await?
+    } else {
+        Vec::new()
+    };
     for (instance, seq, kind, body) in messages {
         if let Some(&place) = place.get(&instance) {
             runs[place].inbox.push(InboxMessage {
@@ -137,8 +145,11 @@ async fn take(
             });
         }
     }
-    let activities: Vec<(i64, i64, i64)> =
-        query_as(statements.workflow_claim_activities.clone()).bind(&ids).fetch_all(connection).await?;
+    let activities: Vec<(i64, i64, i64)> = if has_rows {
+        query_as(statements.workflow_claim_activities.clone()).bind(&ids).fetch_all(connection).await?
+    } else {
+        Vec::new()
+    };
     for (instance, command, row) in activities {
         if let Some(&place) = place.get(&instance) {
             let row = RowState { command: CommandId(unsigned(command)?), row: ActivityRowId(row) };
@@ -162,7 +173,11 @@ fn taken(row: TakenRow) -> Attempt<ClaimedRun> {
         owner_lost,
         blocked,
         _,
+        _,
+        _,
+        history,
     ) = row;
+    let next_event = decode::event_id(next)?;
     Ok(ClaimedRun {
         instance: InstanceId(instance),
         workflow_id: decode::workflow_id(workflow_id)?,
@@ -171,7 +186,12 @@ fn taken(row: TakenRow) -> Attempt<ClaimedRun> {
         run_id: RunId(run),
         run_number: unsigned(number.into())?,
         epoch: Epoch(epoch),
-        next_event: decode::event_id(next)?,
+        next_event,
+        history: history.map(|bytes| EncodedBatch {
+            first: EventId::FIRST,
+            next: next_event,
+            bytes: Bytes::from(bytes),
+        }),
         inbox: Vec::new(),
         activity_rows: Vec::new(),
         claims_without_progress: unsigned(claims.into())?,

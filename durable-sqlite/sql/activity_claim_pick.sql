@@ -5,53 +5,53 @@
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 0 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 1 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 2 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 3 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 4 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 5 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 6 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 7 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 8 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION ALL
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND priority = 9 AND eligible_at <= ?2
       AND activity_type IN (SELECT value FROM json_each(?4))
-    ORDER BY eligible_at, id LIMIT ?3)
+    ORDER BY eligible_at, id LIMIT ?3 + 0)
 UNION
 SELECT * FROM (SELECT id, priority, eligible_at, lost FROM activities
     WHERE status = 0 AND queue = ?1 AND deadline <= ?2
-    ORDER BY deadline LIMIT ?3)
+    ORDER BY deadline LIMIT ?3 + 0)

@@ -80,19 +80,20 @@ impl Connections {
     pub(crate) async fn begin(&self, now: Option<Timestamp>) -> ProviderResult<WriteTransaction> {
         let attempt = async {
             let mut lent = self.lend_writer().await?;
-            if let Err(error) = query("BEGIN IMMEDIATE").execute(&mut lent.connection).await {
-                // Busy means that no transaction was begun. After any other answer one may be open: the
-                // connection goes, and with it the lock.
-                if matches!(primary_code(&error), Some(5 | 6)) {
-                    lent.give_back();
+            // One call of the driver: each is a message to its thread and one back.
+            let begun = query_scalar(concat!("BEGIN IMMEDIATE;\n", sql!("clock_read")))
+                .bind(now.map(Timestamp::as_micros));
+            match begun.fetch_one(&mut lent.connection).await {
+                Ok(now) => Ok(WriteTransaction { lent, now: Timestamp::from_micros(now) }),
+                Err(error) => {
+                    // Busy means that no transaction was begun: reading the clock locks nothing. After any other
+                    // answer one may be open: the connection goes, and with it the lock.
+                    if matches!(primary_code(&error), Some(5 | 6)) {
+                        lent.give_back();
+                    }
+                    Err(Failure::from(error))
                 }
-                return Err(Failure::from(error));
             }
-            let now = match now {
-                Some(now) => now,
-                None => clock_read(&mut lent.connection, None).await?,
-            };
-            Ok(WriteTransaction { lent, now })
         };
         attempt.await.map_err(|failure| explain(self.options.path(), failure))
     }

@@ -2,7 +2,9 @@
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use durable_core::id::{ActivityRowId, CommandId, Epoch, InboxSeq, InstanceId};
+use durable_core::history::EncodedBatch;
+use durable_core::id::{ActivityRowId, CommandId, Epoch, EventId, InboxSeq, InstanceId};
+use durable_core::limits::CLAIM_HISTORY_BYTES;
 use durable_core::provider::check::{
     ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start, isolate,
 };
@@ -169,7 +171,8 @@ async fn claim(transaction: &mut WriteTransaction, params: &WorkflowClaim) -> At
 }
 
 /// One row of `workflow_claim`.
-type TakenRow = (i64, String, String, String, Vec<u8>, i64, i64, i64, i64, bool, i64);
+type TakenRow =
+    (i64, String, String, String, Vec<u8>, i64, i64, i64, i64, bool, i64, bool, bool, Option<Vec<u8>>);
 
 async fn take(
     transaction: &mut WriteTransaction,
@@ -184,12 +187,17 @@ async fn take(
         .bind(uuid_bytes(params.incarnation.0))
         .bind(now.plus(params.lease).as_micros())
         .bind(now.as_micros())
+        .bind(stored(CLAIM_HISTORY_BYTES as u64))
         .fetch_all(&mut *connection)
         .await?;
+    let (unread, has_rows) = (rows.iter().any(|row| row.11), rows.iter().any(|row| row.12));
     let mut runs = rows.into_iter().map(taken).collect::<Attempt<Vec<_>>>()?;
     runs.sort_by_key(|run| ids.iter().position(|&id| id == run.instance.0));
-    let messages: Vec<(i64, i64, i64, Vec<u8>)> =
-        query_as(sql!("workflow_claim_inbox")).bind(array.clone()).fetch_all(&mut *connection).await?;
+    let messages: Vec<(i64, i64, i64, Vec<u8>)> = if unread {
+        query_as(sql!("workflow_claim_inbox")).bind(array.clone()).fetch_all(&mut *connection).await?
+    } else {
+        Vec::new()
+    };
     for (instance, seq, kind, body) in messages {
         if let Some(run) = runs.iter_mut().find(|run| run.instance.0 == instance) {
             run.inbox.push(InboxMessage {
@@ -199,8 +207,11 @@ async fn take(
             });
         }
     }
-    let activities: Vec<(i64, i64, i64)> =
-        query_as(sql!("workflow_claim_activities")).bind(array).fetch_all(&mut *connection).await?;
+    let activities: Vec<(i64, i64, i64)> = if has_rows {
+        query_as(sql!("workflow_claim_activities")).bind(array).fetch_all(&mut *connection).await?
+    } else {
+        Vec::new()
+    };
     for (instance, command, row) in activities {
         if let Some(run) = runs.iter_mut().find(|run| run.instance.0 == instance) {
             run.activity_rows
@@ -211,8 +222,23 @@ async fn take(
 }
 
 fn taken(row: TakenRow) -> Attempt<ClaimedRun> {
-    let (instance, workflow_id, workflow_type, queue, run, number, epoch, next, claims, owner_lost, blocked) =
-        row;
+    let (
+        instance,
+        workflow_id,
+        workflow_type,
+        queue,
+        run,
+        number,
+        epoch,
+        next,
+        claims,
+        owner_lost,
+        blocked,
+        _,
+        _,
+        history,
+    ) = row;
+    let next_event = decode::event_id(next)?;
     Ok(ClaimedRun {
         instance: InstanceId(instance),
         workflow_id: decode::workflow_id(workflow_id)?,
@@ -221,7 +247,12 @@ fn taken(row: TakenRow) -> Attempt<ClaimedRun> {
         run_id: decode::run_id(&run)?,
         run_number: unsigned(number)?,
         epoch: Epoch(epoch),
-        next_event: decode::event_id(next)?,
+        next_event,
+        history: history.map(|bytes| EncodedBatch {
+            first: EventId::FIRST,
+            next: next_event,
+            bytes: Bytes::from(bytes),
+        }),
         inbox: Vec::new(),
         activity_rows: Vec::new(),
         claims_without_progress: unsigned(claims)?,

@@ -13,6 +13,7 @@ mod ledger;
 mod promises;
 mod replay;
 mod simulation;
+mod starts;
 mod steps;
 mod suspects;
 mod threads;

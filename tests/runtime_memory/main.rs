@@ -21,6 +21,8 @@ mod promises;
 mod replay;
 #[path = "../runtime/simulation.rs"]
 mod simulation;
+#[path = "../runtime/starts.rs"]
+mod starts;
 #[path = "../runtime/steps.rs"]
 mod steps;
 #[path = "../runtime/suspects.rs"]

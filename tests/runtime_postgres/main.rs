@@ -17,6 +17,8 @@ mod ledger;
 mod promises;
 #[path = "../runtime/replay.rs"]
 mod replay;
+#[path = "../runtime/starts.rs"]
+mod starts;
 #[path = "../runtime/steps.rs"]
 mod steps;
 #[path = "../runtime/suspects.rs"]

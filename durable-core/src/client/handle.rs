@@ -89,8 +89,8 @@ impl<W: Workflow> WorkflowHandle<W> {
     pub async fn result(&self) -> Result<W::Output, RunError<W::Error>> {
         let inner = &self.client.inner;
         loop {
-            let closed = inner.wakeups.closing(self.instance);
-            let closed = closed.notified();
+            let closing = inner.wakeups.closing(self.instance);
+            let closed = closing.notify.notified();
             tokio::pin!(closed);
             // Before the look, so that a close after it is not missed.
             closed.as_mut().enable();
@@ -102,18 +102,21 @@ impl<W: Workflow> WorkflowHandle<W> {
                 return Err(RunError::DeadLettered { reason });
             }
             if !view.status.is_open() {
-                return self.read(&view);
+                return self.read(view.status, view.outcome.as_deref());
             }
             tokio::select! {
                 biased;
                 () = closed => {}
                 () = inner.sleep(POLL_INTERVAL) => {}
             }
+            if let Some(closed) = closing.told() {
+                return self.read(closed.status, Some(&closed.outcome));
+            }
         }
     }
 
-    fn read(&self, view: &InstanceView) -> Result<W::Output, RunError<W::Error>> {
-        let Some(bytes) = &view.outcome else { return Err(RunError::Ended { status: view.status }) };
+    fn read(&self, status: Status, outcome: Option<&[u8]>) -> Result<W::Output, RunError<W::Error>> {
+        let Some(bytes) = outcome else { return Err(RunError::Ended { status }) };
         let outcome = serde_json::from_slice(bytes).map_err(|error| {
             corrupt(format!("the outcome of `{}` cannot be read: {error}", self.workflow_id))
         })?;

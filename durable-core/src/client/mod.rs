@@ -2,6 +2,7 @@
 
 mod error;
 mod handle;
+mod lane;
 mod outcome;
 mod start;
 
@@ -10,6 +11,7 @@ use std::time::Duration;
 
 pub use self::error::{ClientError, RunError};
 pub use self::handle::WorkflowHandle;
+pub(crate) use self::lane::StartLane;
 pub use self::outcome::RunOutcome;
 pub use self::start::StartCall;
 use crate::id::WorkflowId;

@@ -10,7 +10,7 @@ use super::handle::WorkflowHandle;
 use crate::history::{Event, EventKind, StartOptions, encode_events};
 use crate::id::{EventId, QueueName, WorkflowId};
 use crate::payload::{DataError, Payload, argument_digest};
-use crate::provider::{ErrorKind, IdPolicy, ProviderError, StartOutcome, StartRun};
+use crate::provider::{ErrorKind, IdPolicy, StartOutcome, StartRun};
 use crate::workflow::Workflow;
 
 /// A start to be awaited.
@@ -93,17 +93,8 @@ impl<W: Workflow> StartCall<W> {
             policy: self.policy,
             now: client.inner.clock.database_override(),
         };
-        let call = || async {
-            let answers = client.inner.provider.workflow_start(vec![start.clone()]).await?;
-            let missing = || Err(ProviderError::new(ErrorKind::Corrupt, "the provider gave no answer"));
-            answers.into_iter().next().unwrap_or_else(missing)
-        };
-        let found = match client.again("workflow_start", call).await {
-            Ok(StartOutcome::Started(found)) => {
-                client.inner.wakeups.wake_pollers();
-                found
-            }
-            Ok(StartOutcome::Existing(found)) => found,
+        let found = match client.start_run(start).await {
+            Ok(StartOutcome::Started(found) | StartOutcome::Existing(found)) => found,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 return Err(ClientError::AlreadyExists { workflow_id, reason: error.to_string() });
             }

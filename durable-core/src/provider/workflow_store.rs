@@ -116,6 +116,10 @@ pub struct ClaimedRun {
     pub epoch: Epoch,
     /// Id that the next event gets.
     pub next_event: EventId,
+    /// The whole history, if it is one row of at most [`CLAIM_HISTORY_BYTES`](crate::limits::CLAIM_HISTORY_BYTES), as
+    /// that of a run which had no turn yet; else `None`, and the owner reads it when it needs it. A provider may
+    /// always answer `None`.
+    pub history: Option<EncodedBatch>,
     /// Unread messages in order of their sequence number.
     pub inbox: Vec<InboxMessage>,
     /// Durable activity rows of the run.

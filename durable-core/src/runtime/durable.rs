@@ -8,7 +8,7 @@ use super::inline::{InlineHost, InlineLine};
 use super::notify::Wakeups;
 use super::tasks::Tasks;
 use super::worker::WorkerBuilder;
-use crate::client::Client;
+use crate::client::{Client, StartLane};
 use crate::provider::{Provider, ProviderResult};
 use crate::time::{Clock, Timestamp};
 
@@ -26,12 +26,15 @@ pub(crate) struct Inner {
     pub(crate) provider: Arc<dyn Provider>,
     pub(crate) clock: Arc<dyn Clock>,
     pub(crate) wakeups: Arc<Wakeups>,
+    pub(crate) starts: StartLane,
     pub(crate) ids: Arc<Ids>,
     pub(crate) tasks: Tasks,
     /// Deterministic mode: where its workers announce themselves.
     pub(crate) inline: Option<mpsc::Sender<InlineLine>>,
     /// The database's clock and ours when it was read.
     time: Mutex<Option<(Timestamp, Duration)>>,
+    /// Held by the one who reads it.
+    reading_time: tokio::sync::Mutex<()>,
 }
 
 impl Durable {
@@ -62,8 +65,10 @@ impl Durable {
         tasks: Tasks,
         inline: Option<mpsc::Sender<InlineLine>>,
     ) -> Self {
-        let (wakeups, ids, time) = (Arc::default(), Arc::new(ids), Mutex::default());
-        Self { inner: Arc::new(Inner { provider, clock, wakeups, ids, tasks, inline, time }) }
+        let (wakeups, starts) = (Arc::default(), StartLane::default());
+        let (ids, time, reading_time) = (Arc::new(ids), Mutex::default(), tokio::sync::Mutex::default());
+        let inner = Inner { provider, clock, wakeups, starts, ids, tasks, inline, time, reading_time };
+        Self { inner: Arc::new(inner) }
     }
 
     /// A client: starts runs, waits for results.
@@ -88,16 +93,24 @@ impl Inner {
         if let Some(now) = self.clock.database_override() {
             return Ok(now);
         }
-        let known = *self.time.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some((now, at)) = known {
-            let passed = self.clock.elapsed().saturating_sub(at);
-            if passed < TIME_KEPT {
-                return Ok(now.plus(passed));
-            }
+        if let Some(now) = self.known_time() {
+            return Ok(now);
+        }
+        // Read once, however many ask at the same moment.
+        let _reading = self.reading_time.lock().await;
+        if let Some(now) = self.known_time() {
+            return Ok(now);
         }
         let now = self.provider.clock().await?;
         *self.time.lock().unwrap_or_else(PoisonError::into_inner) = Some((now, self.clock.elapsed()));
         Ok(now)
+    }
+
+    /// The database's clock, unless it was read too long ago.
+    fn known_time(&self) -> Option<Timestamp> {
+        let (now, at) = (*self.time.lock().unwrap_or_else(PoisonError::into_inner))?;
+        let passed = self.clock.elapsed().saturating_sub(at);
+        (passed < TIME_KEPT).then(|| now.plus(passed))
     }
 
     pub(crate) async fn sleep(&self, duration: Duration) {

@@ -3,17 +3,41 @@
 //! Only an optimization: a poll is the floor under every wake-up.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak};
 
+use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::id::InstanceId;
+use crate::provider::Status;
+
+/// How an instance was closed, as its proven commit says.
+#[derive(Debug, Clone)]
+pub(crate) struct Closed {
+    pub(crate) status: Status,
+    /// The encoded outcome.
+    pub(crate) outcome: Bytes,
+}
+
+/// What those who wait for one instance share.
+#[derive(Debug, Default)]
+pub(crate) struct Closing {
+    pub(crate) notify: Notify,
+    told: OnceLock<Closed>,
+}
+
+impl Closing {
+    /// How it was closed, if that happened in this process while somebody waited.
+    pub(crate) fn told(&self) -> Option<&Closed> {
+        self.told.get()
+    }
+}
 
 /// Shared by all clients and workers of one `Durable` handle.
 #[derive(Debug, Default)]
 pub(crate) struct Wakeups {
     pollers: Mutex<Vec<Weak<Notify>>>,
-    closing: Mutex<HashMap<InstanceId, Weak<Notify>>>,
+    closing: Mutex<HashMap<InstanceId, Weak<Closing>>>,
 }
 
 impl Wakeups {
@@ -36,24 +60,26 @@ impl Wakeups {
     }
 
     /// A wake-up for one who waits until an instance is closed.
-    pub(crate) fn closing(&self, instance: InstanceId) -> Arc<Notify> {
-        let mut closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(notify) = closing.get(&instance).and_then(Weak::upgrade) {
-            return notify;
+    pub(crate) fn closing(&self, instance: InstanceId) -> Arc<Closing> {
+        let mut waiting = self.closing.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(closing) = waiting.get(&instance).and_then(Weak::upgrade) {
+            return closing;
         }
-        if closing.len() % 1024 == 1023 {
-            closing.retain(|_, notify| notify.strong_count() > 0);
+        if waiting.len() % 1024 == 1023 {
+            waiting.retain(|_, closing| closing.strong_count() > 0);
         }
-        let notify = Arc::new(Notify::new());
-        closing.insert(instance, Arc::downgrade(&notify));
-        notify
+        let closing = Arc::new(Closing::default());
+        waiting.insert(instance, Arc::downgrade(&closing));
+        closing
     }
 
-    /// An instance was closed or given up.
-    pub(crate) fn closed(&self, instance: InstanceId) {
-        let notify = self.closing.lock().unwrap_or_else(PoisonError::into_inner).remove(&instance);
-        if let Some(notify) = notify.and_then(|notify| notify.upgrade()) {
-            notify.notify_waiters();
+    /// An instance was closed, or given up: then there is no outcome to tell.
+    pub(crate) fn closed(&self, instance: InstanceId, closed: Option<Closed>) {
+        let closing = self.closing.lock().unwrap_or_else(PoisonError::into_inner).remove(&instance);
+        let Some(closing) = closing.and_then(|closing| closing.upgrade()) else { return };
+        if let Some(closed) = closed {
+            closing.told.get_or_init(|| closed);
         }
+        closing.notify.notify_waiters();
     }
 }

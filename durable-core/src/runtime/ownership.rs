@@ -16,7 +16,7 @@ use super::job::JobRun;
 use super::message::Message;
 use super::shared::Shared;
 use crate::engine::OpenActivity;
-use crate::history::EventKind;
+use crate::history::{EncodedBatch, EventKind};
 use crate::id::{CommandId, Epoch, EventId, IdSeed, InboxSeq, InstanceId, QueueName};
 use crate::provider::{Disposition, InboxMessage, NewActivityRow, RunCommit};
 use crate::time::Timestamp;
@@ -82,6 +82,8 @@ pub(super) struct OwnedRun {
     /// Known once the run was loaded.
     pub(super) seed: Option<IdSeed>,
     pub(super) loaded: bool,
+    /// All of its history, if the claim brought that along; until it is loaded.
+    pub(super) history: Option<EncodedBatch>,
     /// Committed events wait for a turn.
     pub(super) has_tail: bool,
     pub(super) inbox: Vec<InboxMessage>,

@@ -40,6 +40,7 @@ impl Ownership {
             clear_block: claim.blocked_attempts > 0,
             seed: None,
             loaded: false,
+            history: claim.history,
             has_tail: false,
             inbox: claim.inbox,
             seen,
@@ -91,18 +92,32 @@ impl Ownership {
             return;
         }
         self.with(instance, epoch, |owner, run| match events {
-            Ok(events) => {
-                run.last_event_at = events.last().map_or(run.last_event_at, |event| event.at);
-                if run.owner_lost && !run.loaded {
-                    (run.seed, run.maybe_lost) = scheduled_locally(&events);
-                }
-                owner.load(run, Some(events));
-            }
+            Ok(events) => owner.replay(run, events),
             Err(HistoryFault::Corrupt(reason) | HistoryFault::Refused(reason)) => {
                 run.phase = Phase::Idle;
                 run.fail(reason, true);
             }
         });
+    }
+
+    /// Has a claimed run in memory: from the thread's cache, or from the history that the claim brought along.
+    pub(super) fn load_claimed(&mut self, run: &mut OwnedRun) {
+        match run.history.take().map(|row| decode_batch(&row)).transpose() {
+            Ok(None) => self.load(run, None),
+            Ok(Some(events)) => self.replay(run, events),
+            Err(error) => {
+                run.fail(error.to_string(), true);
+                self.step(run);
+            }
+        }
+    }
+
+    fn replay(&self, run: &mut OwnedRun, events: Vec<Event>) {
+        run.last_event_at = events.last().map_or(run.last_event_at, |event| event.at);
+        if run.owner_lost && !run.loaded {
+            (run.seed, run.maybe_lost) = scheduled_locally(&events);
+        }
+        self.load(run, Some(events));
     }
 
     /// A message came for an instance, owned or not.

@@ -1,6 +1,7 @@
 //! From a finished turn to effects: build the commit, wait for its proof, then start what it allows.
 
 use super::attempts::Task;
+use super::notify::Closed;
 use super::ownership::{AfterCommit, OwnedRun, Ownership, Phase, encoded};
 use crate::client::RunOutcome;
 use crate::engine::OpenActivity;
@@ -211,9 +212,9 @@ impl Ownership {
         run.pass = None;
         after.tell.iter().for_each(tokio_util::sync::CancellationToken::cancel);
         if after.disposition != Disposition::Keep {
-            if matches!(after.disposition, Disposition::Close { .. }) {
-                tracing::debug!(%instance, status = %receipt.status, "run closed");
-                self.shared.wakeups.closed(instance);
+            if let Disposition::Close { status, outcome } = after.disposition {
+                tracing::debug!(%instance, %status, "run closed");
+                self.shared.wakeups.closed(instance, Some(Closed { status, outcome }));
             }
             if receipt.status == Status::Runnable {
                 self.shared.wakeups.wake_pollers();

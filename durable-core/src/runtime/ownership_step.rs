@@ -25,7 +25,7 @@ impl Ownership {
         }
         if !run.loaded {
             if self.admit(run) {
-                self.load(run, None);
+                self.load_claimed(run);
             }
             return;
         }

@@ -134,7 +134,7 @@ impl Poller {
         shared.saw_time(claimed.now);
         for instance in claimed.dead_lettered {
             tracing::error!(%instance, "given up after {CLAIMS_WITHOUT_PROGRESS_MAX} claims without progress");
-            shared.wakeups.closed(instance);
+            shared.wakeups.closed(instance, None);
         }
         let full = claimed.runs.len() == room;
         if !claimed.runs.is_empty() {

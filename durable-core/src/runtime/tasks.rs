@@ -19,7 +19,7 @@ impl Tasks {
         Self { polls: Some(Arc::default()) }
     }
 
-    pub(super) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
+    pub(crate) fn spawn<F>(&self, work: F) -> JoinHandle<F::Output>
     where
         F: Future + Send + 'static,
         F::Output: Send + 'static,

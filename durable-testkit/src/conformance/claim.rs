@@ -3,9 +3,11 @@
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use durable_core::id::{Incarnation, QueueName, RequestId};
+use durable_core::id::{EventId, Incarnation, QueueName, RequestId};
+use durable_core::limits::CLAIM_HISTORY_BYTES;
 use durable_core::provider::{
-    BlockChange, Disposition, ErrorKind, MessageKind, RunCommit, SendOutcome, Status, WorkflowClaim,
+    BlockChange, Disposition, ErrorKind, HistoryRead, MessageKind, RunCommit, SendOutcome, Status,
+    WorkflowClaim,
 };
 use tokio::sync::Barrier;
 
@@ -228,4 +230,33 @@ pub async fn a_suspect_is_claimed_alone_and_in_order(harness: &Harness) {
     assert_eq!(claim(60).await, ["suspect"], "a suspect has company");
     assert_eq!(claim(60).await, ["c"]);
     assert_eq!(claim(60).await, [""; 0]);
+}
+
+/// G1, G12: the history that a claim may bring along is all there is of it.
+pub async fn a_claim_brings_the_whole_history_or_none(harness: &Harness) {
+    let worker = Incarnation::fresh();
+    for (id, bytes) in [("small", CLAIM_HISTORY_BYTES), ("large", CLAIM_HISTORY_BYTES + 1)] {
+        let mut start = Harness::start_params(id);
+        start.history.bytes = vec![b'x'; bytes].into();
+        harness.start_with(start).await.unwrap();
+        let run = harness.claim_one(worker, at(0)).await;
+        let read = HistoryRead { run_id: run.run_id, from: EventId::FIRST, max_bytes: usize::MAX };
+        let stored = harness.provider().history_read(read).await.unwrap().rows;
+        if let Some(brought) = &run.history {
+            assert_eq!(stored, std::slice::from_ref(brought));
+            assert_eq!(id, "small", "a claim of many runs must not grow large");
+        }
+        let turn = RunCommit {
+            history: rows(run.next_event, 2),
+            progress: true,
+            disposition: Disposition::Yield,
+            ..Harness::commit_params(&run)
+        };
+        harness.commit(worker, turn, at(0)).await.unwrap();
+        let run = harness.claim_one(worker, at(0)).await;
+        assert_eq!(run.history, None, "its first row is not all of it");
+        let wait =
+            RunCommit { disposition: Disposition::Wait { wake_at: None }, ..Harness::commit_params(&run) };
+        harness.commit(worker, wait, at(0)).await.unwrap();
+    }
 }

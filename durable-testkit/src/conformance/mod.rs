@@ -32,6 +32,7 @@ macro_rules! conformance {
                 runs_are_claimed_by_priority_then_eligible_time_then_id,
                 a_claim_takes_its_own_queue_up_to_its_limit,
                 a_claim_brings_the_run_with_its_messages_and_rows,
+                a_claim_brings_the_whole_history_or_none,
                 claims_without_progress_dead_letter_at_the_maximum,
                 claims_of_killed_workers_count_and_their_neighbours_go_on,
                 a_reported_block_burns_no_claim,

@@ -2,6 +2,7 @@
 
 use async_trait::async_trait;
 use durable_core::id::{ActivityRowId, Epoch, InboxSeq, InstanceId};
+use durable_core::limits::CLAIM_HISTORY_BYTES;
 use durable_core::provider::check::{
     ExistingInstance, StartDecision, check_start, dead_letter_reason, decide_start, isolate,
 };
@@ -173,6 +174,10 @@ fn claimed_run(state: &State, id: i64) -> Option<ClaimedRun> {
         run_number: 1,
         epoch: instance.epoch,
         next_event: instance.next_event,
+        history: match instance.history.as_slice() {
+            [only] if only.bytes.len() <= CLAIM_HISTORY_BYTES => Some(only.clone()),
+            _ => None,
+        },
         inbox: instance.inbox.clone(),
         activity_rows,
         claims_without_progress: instance.claims_without_progress,
