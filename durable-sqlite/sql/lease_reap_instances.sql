@@ -1,4 +1,5 @@
 -- G8: instances under an expired lease are claimable again; at most ?2.
+-- The sum after LIMIT: see workflow_claim_pick.
 -- Index: instances_lease.
 UPDATE instances
 SET status = 0, owner_lost = 1, locked_by = NULL, lease_expires_at = NULL, eligible_at = ?1, updated_at = ?1

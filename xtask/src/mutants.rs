@@ -43,7 +43,7 @@ impl Tests {
         match self {
             Self::Explorer => &["--test", "runtime_memory", "--", "explorer::", "simulation::"],
             Self::Engine => &["--test", "it"],
-            Self::Promises => &["--test", "runtime_memory", "--", "promises::", "fleet::"],
+            Self::Promises => &["--test", "runtime_memory", "--", "promises::", "fleet::", "starts::"],
             Self::Conformance => &["-p", "durable-testkit", "--test", "conformance"],
             Self::Sqlite => &["-p", "durable-sqlite", "--test", "sqlite", "--", "conformance::"],
         }

@@ -1,22 +1,21 @@
 //! The start lane: starts that arrive while others are being written share the next transaction.
 //!
 //! A start that finds the lane idle is written at once, nothing waits for company. The lane's task belongs to no
-//! caller: a start that was handed over is made even if its caller gives up.
+//! caller: a start that was handed over is written even if its caller gives up. What fails for the moment goes back
+//! to its caller, who waits and hands it over again: nobody else waits for that.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::{Client, TRIES};
+use super::Client;
 use crate::provider::{ErrorKind, ProviderError, ProviderResult, StartOutcome, StartRun};
 
 /// Starts in one flush at most.
 const FLUSH_MAX: usize = 256;
 /// Bytes of their histories in one flush; a larger start goes alone.
 const FLUSH_BYTES: usize = 8 << 20;
-/// How often a start is handed over again after the lane's task was lost with its runtime.
-const HANDED_OVER_MAX: u32 = 3;
 
 type Answer = ProviderResult<StartOutcome>;
 
@@ -25,7 +24,6 @@ type Answer = ProviderResult<StartOutcome>;
 struct Waiting {
     start: StartRun,
     answer: oneshot::Sender<Answer>,
-    tries: u32,
 }
 
 impl Waiting {
@@ -81,7 +79,7 @@ impl StartLane {
     }
 }
 
-/// The lane's task. Dropped before its end, it sends whoever waits to hand over again.
+/// The lane's task. Dropped before its end, it sends whoever waits away, to hand over again.
 struct Flusher {
     client: Client,
     ended: bool,
@@ -110,7 +108,12 @@ impl Flusher {
         let mut parts = vec![flush];
         while let Some(mut part) = parts.pop() {
             match self.write(&part).await {
-                Ok(answers) => parts.extend(self.settle(part, answers).await),
+                Ok(answers) => {
+                    if answers.iter().any(|answer| matches!(answer, Ok(StartOutcome::Started(_)))) {
+                        self.client.inner.wakeups.wake_pollers();
+                    }
+                    part.into_iter().zip(answers).for_each(|(waiting, answer)| waiting.settle(answer));
+                }
                 Err(error) if part.len() > 1 && hurts_alone(&error) => {
                     tracing::debug!(starts = part.len(), %error, "a flush of starts failed, writing its halves");
                     let half = part.split_off(part.len() / 2);
@@ -122,47 +125,15 @@ impl Flusher {
         }
     }
 
-    /// One transaction, made again with the same request ids while it fails for the moment.
+    /// One transaction.
     async fn write(&self, part: &[Waiting]) -> ProviderResult<Vec<Answer>> {
-        for tries in 1.. {
-            let starts = part.iter().map(|waiting| waiting.start.clone()).collect();
-            match self.client.inner.provider.workflow_start(starts).await {
-                Ok(answers) if answers.len() == part.len() => return Ok(answers),
-                Ok(answers) => {
-                    let text = format!("{} starts got {} answers", part.len(), answers.len());
-                    return Err(ProviderError::new(ErrorKind::Corrupt, text));
-                }
-                Err(error) => {
-                    let found_by_halving = part.len() > 1 && hurts_alone(&error);
-                    if found_by_halving || !error.kind().is_transient() || tries >= TRIES {
-                        return Err(error);
-                    }
-                    self.client.back_off("workflow_start", tries, &error).await;
-                }
-            }
+        let starts = part.iter().map(|waiting| waiting.start.clone()).collect();
+        let answers = self.client.inner.provider.workflow_start(starts).await?;
+        if answers.len() != part.len() {
+            let text = format!("{} starts got {} answers", part.len(), answers.len());
+            return Err(ProviderError::new(ErrorKind::Corrupt, text));
         }
-        unreachable!("the loop has no end")
-    }
-
-    /// Tells the callers; what failed for the moment is to be written again.
-    async fn settle(&self, part: Vec<Waiting>, answers: Vec<Answer>) -> Option<Vec<Waiting>> {
-        if answers.iter().any(|answer| matches!(answer, Ok(StartOutcome::Started(_)))) {
-            self.client.inner.wakeups.wake_pollers();
-        }
-        let (mut again, mut why) = (Vec::new(), None);
-        for (mut waiting, answer) in part.into_iter().zip(answers) {
-            match answer {
-                Err(error) if error.kind().is_transient() && waiting.tries < TRIES => {
-                    waiting.tries += 1;
-                    why = why.or(Some((waiting.tries, error)));
-                    again.push(waiting);
-                }
-                answer => waiting.settle(answer),
-            }
-        }
-        let (tries, error) = why?;
-        self.client.back_off("workflow_start", tries, &error).await;
-        Some(again)
+        Ok(answers)
     }
 }
 
@@ -172,22 +143,17 @@ fn hurts_alone(error: &ProviderError) -> bool {
 }
 
 impl Client {
-    /// Starts one run, in a transaction with those that are started at the same moment.
+    /// Hands one run over to be started, in a transaction with those that arrive at the same moment.
     pub(super) async fn start_run(&self, start: StartRun) -> Answer {
-        for _ in 0..HANDED_OVER_MAX {
-            let (sender, answer) = oneshot::channel();
-            if self.inner.starts.push(Waiting { start: start.clone(), answer: sender, tries: 1 }) {
-                let flusher = Flusher { client: self.clone(), ended: false };
-                // The handle is not needed: the task ends when nothing waits.
-                drop(self.inner.tasks.spawn(flusher.run()));
-            }
-            // Else the task was lost with the runtime that ran it. The request id finds what it had started.
-            if let Ok(answer) = answer.await {
-                return answer;
-            }
+        let (sender, answer) = oneshot::channel();
+        if self.inner.starts.push(Waiting { start, answer: sender }) {
+            let flusher = Flusher { client: self.clone(), ended: false };
+            // The handle is not needed: the task ends when nothing waits.
+            drop(self.inner.tasks.spawn(flusher.run()));
         }
-        let text = "the task that writes starts was lost again and again with the async runtime that ran it; start \
-                    once that runtime no longer shuts down";
-        Err(ProviderError::new(ErrorKind::Unavailable, text))
+        answer.await.unwrap_or_else(|_| {
+            let text = "the task that writes starts was lost with the async runtime that ran it; start again";
+            Err(ProviderError::new(ErrorKind::Unavailable, text))
+        })
     }
 }

@@ -93,7 +93,7 @@ impl<W: Workflow> StartCall<W> {
             policy: self.policy,
             now: client.inner.clock.database_override(),
         };
-        let found = match client.start_run(start).await {
+        let found = match client.again("workflow_start", || client.start_run(start.clone())).await {
             Ok(StartOutcome::Started(found) | StartOutcome::Existing(found)) => found,
             Err(error) if error.kind() == ErrorKind::AlreadyExists => {
                 return Err(ClientError::AlreadyExists { workflow_id, reason: error.to_string() });
