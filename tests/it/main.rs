@@ -8,3 +8,4 @@ mod harness;
 mod keys;
 mod replay;
 mod timers;
+mod version;

@@ -20,6 +20,9 @@ pub enum Fault {
     /// A recorded value does not fit the type that the code expects.
     #[error("{0}")]
     Undecodable(String),
+    /// The code asked for something that no run can have.
+    #[error("{0}; fix the code and deploy it, the run goes on by itself")]
+    Refused(String),
     /// The history is over its limit.
     #[error(
         "the history has {events} events, the limit is {limit}: no further command is recorded; let the workflow continue in a new run, or raise the limit"

@@ -12,6 +12,7 @@ mod matching;
 mod scope;
 mod state;
 mod turns;
+mod version;
 
 pub use self::command::{
     ActivityRequest, CancelReach, CommandState, OpenActivity, OpenTimer, Outcome, WaitState,
@@ -21,3 +22,4 @@ pub use self::fault::{Fault, Halted};
 pub use self::scope::ScopeId;
 pub use self::state::{Engine, TurnStart};
 pub use self::turns::{PastTurn, Tail, TurnSplitter};
+pub use self::version::VersionRequest;

@@ -9,6 +9,7 @@ use super::command::{
 };
 use super::fault::{Fault, Halted};
 use super::scope::{ScopeId, Scopes};
+use super::version::Versions;
 use crate::history::{Event, EventKind, Failure, Marker, Placement};
 use crate::id::{CommandId, CommandKey, EventId, IdSeed};
 use crate::payload::{DataError, Payload, keyed_hash};
@@ -39,6 +40,7 @@ pub struct Engine {
     pub(super) timers: BTreeSet<(Timestamp, CommandId)>,
     pub(super) last_command: Option<String>,
     pub(super) workflow_type: String,
+    pub(super) versions: Versions,
     issued: Vec<EventKind>,
     next_id: u64,
     now: Timestamp,
@@ -62,6 +64,7 @@ impl Engine {
             timers: BTreeSet::new(),
             last_command: None,
             workflow_type: workflow_type.to_owned(),
+            versions: Versions::default(),
             issued: Vec::new(),
             next_id: 1,
             now: Timestamp::from_micros(0),
@@ -78,7 +81,7 @@ impl Engine {
         self.now = self.now.max(start.at);
         self.events = start.events;
         self.issued.clear();
-        self.recorded = start.recorded.map(VecDeque::from);
+        self.recorded = start.recorded.map(|commands| self.versions.set_aside(commands));
     }
 
     /// Ends a turn: the commands of a new one, nothing for a replayed one.
@@ -88,7 +91,8 @@ impl Engine {
     /// The fault of the turn; recorded commands that the code did not ask for.
     pub fn end_turn(&mut self) -> Result<Vec<EventKind>, Fault> {
         if self.fault.is_none()
-            && let Some(left) = self.recorded.as_ref().and_then(VecDeque::front).cloned()
+            && self.is_replaying()
+            && let Some(left) = self.first_left()
         {
             self.fault = Some(self.explain_missing(&left));
         }
@@ -326,7 +330,7 @@ impl Engine {
         Ok(())
     }
 
-    fn check_running(&self) -> Result<(), Halted> {
+    pub(super) fn check_running(&self) -> Result<(), Halted> {
         if self.fault.is_some() || self.discarding { Err(Halted) } else { Ok(()) }
     }
 
@@ -352,7 +356,7 @@ impl Engine {
     }
 
     /// Matches a command against history, or records it as new. Gives the recorded one back.
-    fn issue(&mut self, command: EventKind) -> Result<Option<EventKind>, Halted> {
+    pub(super) fn issue(&mut self, command: EventKind) -> Result<Option<EventKind>, Halted> {
         self.check_running()?;
         if let Some(recorded) = &mut self.recorded {
             let next = recorded.pop_front();
@@ -378,11 +382,14 @@ impl Engine {
         Ok(None)
     }
 
-    /// Fails the task because a recorded value cannot be read. The first fault stays.
-    pub fn halt_undecodable(&mut self, reason: String) {
-        if self.fault.is_none() {
-            self.fault = Some(Fault::Undecodable(reason));
-        }
+    /// Fails the task. The first fault stays.
+    pub fn halt(&mut self, fault: Fault) -> Halted {
+        self.fault.get_or_insert(fault);
+        Halted
+    }
+
+    pub(super) fn is_discarding(&self) -> bool {
+        self.discarding
     }
 
     pub(super) fn next_id(&self) -> u64 {

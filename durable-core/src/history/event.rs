@@ -119,6 +119,16 @@ pub enum Marker {
         /// What the closure returned, as the code saw it: its value, or why it was refused.
         value: Result<Payload, DataError>,
     },
+    /// By which version of a change the run goes.
+    Version {
+        /// The name of the change.
+        change_id: String,
+        /// The version.
+        version: u32,
+        /// The call was about to be removed from the code: replay may find the marker left over.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        deprecated: bool,
+    },
 }
 
 /// What happened. Unknown fields are ignored on reading; an unknown kind is a typed error that names the event.

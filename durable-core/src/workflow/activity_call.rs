@@ -13,7 +13,7 @@ use super::errors::{ActivityError, ActivityErrorKind};
 use super::future::DurableFuture;
 use super::run::RunCell;
 use crate::activity::Activity;
-use crate::engine::{ActivityRequest, Outcome, WaitState};
+use crate::engine::{ActivityRequest, Fault, Outcome, WaitState};
 use crate::history::ActivityOptions;
 use crate::id::{CommandId, CommandKey};
 use crate::payload::{DataError, Payload, decode};
@@ -176,7 +176,7 @@ impl<A: Activity> Future for ActivityFuture<A> {
         match revived {
             Ok(result) => Poll::Ready(result),
             Err(error) => {
-                run.engine.borrow_mut().halt_undecodable(error.to_string());
+                run.engine.borrow_mut().halt(Fault::Undecodable(error.to_string()));
                 Poll::Pending
             }
         }

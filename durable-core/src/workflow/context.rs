@@ -1,5 +1,6 @@
 //! The capability to issue commands: what a workflow may do.
 
+use std::ops::RangeInclusive;
 use std::panic::{Location, resume_unwind};
 use std::pin::Pin;
 use std::rc::{Rc, Weak};
@@ -12,7 +13,7 @@ use super::future::{Block, DurableFuture};
 use super::run::{RunCell, set_reach};
 use super::spawn::{TaskHandle, spawn};
 use super::timer::{Sleep, SleepState};
-use crate::engine::{CancelReach, Halted};
+use crate::engine::{CancelReach, Fault, Halted, VersionRequest};
 use crate::id::{RunId, WorkflowId};
 use crate::limits::TIMER_MAX;
 use crate::payload::{DataError, DurableData, decode, derive, encode};
@@ -130,7 +131,7 @@ impl WorkflowContext {
             Ok(Some(recorded)) => match decode(&what, &recorded?) {
                 Ok(value) => Ok(value),
                 Err(error) => {
-                    run.engine.borrow_mut().halt_undecodable(error.to_string());
+                    run.engine.borrow_mut().halt(Fault::Undecodable(error.to_string()));
                     resume_unwind(Box::new(HaltedCode))
                 }
             },
@@ -147,6 +148,52 @@ impl WorkflowContext {
             }
             Err(Halted) => resume_unwind(Box::new(HaltedCode)),
         }
+    }
+
+    /// The version of a change by which this run goes: lets code change under runs that are under way.
+    ///
+    /// `versions` are those that the code has a path for; the lowest is the code as it was before the change. A run
+    /// that passes here for the first time records the highest, and goes by it from then on; one that passed here
+    /// before the call was in the code goes by the lowest. Every later call with the same `change_id` gives the same
+    /// answer. It never waits, and shifts no command: runs of both ages go on.
+    ///
+    /// ```
+    /// # use durable::prelude::*;
+    /// # #[activity] async fn mail(_ctx: &ActivityContext) -> Result<(), String> { Ok(()) }
+    /// # #[activity] async fn push(_ctx: &ActivityContext) -> Result<(), String> { Ok(()) }
+    /// #[workflow]
+    /// async fn notify(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
+    ///     if ctx.version("push-instead-of-mail", 1..=2) == 1 {
+    ///         mail(ctx).await?;
+    ///     } else {
+    ///         push(ctx).await?;
+    ///     }
+    ///     Ok(())
+    /// }
+    /// ```
+    ///
+    /// Once no open run goes by an old version any more, drop its path and turn the call into
+    /// [`deprecate_version`](Self::deprecate_version); once no open run is older than that, remove it. Raise the
+    /// lowest version only then, too: a run that has recorded none goes by it.
+    ///
+    /// A recorded version for which the code has no path, an empty range, and a change id that is not 1 to 255 bytes
+    /// without a NUL block the run, which keeps its state.
+    pub fn version(&self, change_id: &str, versions: RangeInclusive<u32>) -> u32 {
+        let (min, max) = versions.into_inner();
+        self.ask_version(VersionRequest { change_id, min, max, deprecated: false })
+    }
+
+    /// The last stage of a change: only `version` is left in the code, and this call is about to go.
+    ///
+    /// It records that the marker of the change may be left over, so that runs which were started with this call
+    /// replay without it too. A run that has recorded another version is blocked.
+    pub fn deprecate_version(&self, change_id: &str, version: u32) {
+        self.ask_version(VersionRequest { change_id, min: version, max: version, deprecated: true });
+    }
+
+    fn ask_version(&self, request: VersionRequest<'_>) -> u32 {
+        let version = self.run().engine.borrow_mut().version(request);
+        version.unwrap_or_else(|Halted| resume_unwind(Box::new(HaltedCode)))
     }
 
     /// A random number derived from the run's recorded seed and this call's key: equal on every replay,
