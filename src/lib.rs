@@ -29,8 +29,8 @@ pub use durable_core::retry::{InvalidRetryPolicy, RetryAdvice, RetryPolicy};
 pub use durable_core::runtime::{StartError, Worker, WorkerBuilder};
 pub use durable_core::time::Timestamp;
 pub use durable_core::workflow::{
-    ActivityCall, ActivityError, ActivityErrorKind, Cancelled, ChildCall, DurableFuture, TaskHandle,
-    TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
+    ActivityCall, ActivityError, ActivityErrorKind, Cancelled, ChildCall, ContinueAsNew, DurableFuture,
+    TaskHandle, TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
 };
 pub use durable_core::{history, id, limits, provider};
 pub use durable_macros::{activity, helper, workflow};

@@ -8,6 +8,10 @@ pub const NAME_MAX_BYTES: usize = 255;
 pub const PAYLOAD_MAX_BYTES: usize = 2 * 1024 * 1024;
 /// History past this many events refuses further commands; the run is blocked and its state kept.
 pub const HISTORY_MAX_EVENTS: u64 = 20_000;
+/// From this many events on a workflow is told to continue in a new run, by default.
+pub const CONTINUE_SUGGESTED_EVENTS: u64 = 10_000;
+/// From about this size of its history on a workflow is told to continue in a new run, by default. 32 MiB.
+pub const CONTINUE_SUGGESTED_BYTES: u64 = 32 * 1024 * 1024;
 /// A stored history row is split at an event boundary above this size. 1 MiB.
 pub const HISTORY_ROW_BYTES: usize = 1024 * 1024;
 /// History is read in pages of about this size. 1 MiB.
@@ -38,3 +42,31 @@ pub const BLOCKED_RETRY_FIRST: Duration = Duration::from_secs(1);
 pub const BLOCKED_RETRY_MAX: Duration = Duration::from_mins(5);
 /// The floor under every wake-up: a poll finds what a notification missed.
 pub const POLL_INTERVAL: Duration = Duration::from_secs(1);
+
+/// How long the history of a run may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HistoryLimits {
+    /// Past this many events, further commands are refused.
+    pub max_events: u64,
+    /// From this many events on, continuing in a new run is suggested.
+    pub suggest_events: u64,
+    /// From about this many bytes on, continuing in a new run is suggested.
+    pub suggest_bytes: u64,
+}
+
+impl Default for HistoryLimits {
+    fn default() -> Self {
+        Self {
+            max_events: HISTORY_MAX_EVENTS,
+            suggest_events: CONTINUE_SUGGESTED_EVENTS,
+            suggest_bytes: CONTINUE_SUGGESTED_BYTES,
+        }
+    }
+}
+
+impl HistoryLimits {
+    /// Whether a history of this length is long enough to continue in a new run.
+    pub fn suggests_continue(&self, events: u64, bytes: u64) -> bool {
+        events >= self.suggest_events || bytes >= self.suggest_bytes
+    }
+}

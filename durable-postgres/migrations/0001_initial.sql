@@ -2,7 +2,8 @@
 -- time are integer microseconds since the Unix epoch, except where a column says milliseconds. Payloads and every free
 -- text are BYTEA: a NUL must survive. Names compare by their bytes (COLLATE "C"), whatever the database's locale.
 -- Status numbers: 0 runnable, 1 executing, 2 waiting, 3 blocked, 4 dead-lettered, 10 completed,
--- 11 failed, 12 canceled, 13 terminated, 14 timed out; below 10 is open.
+-- 11 failed, 12 canceled, 13 terminated, 14 timed out; below 10 is open. A run
+-- that went on in a later one has 15, which no instance has.
 
 CREATE TABLE durable.instances (
     -- identity

@@ -101,6 +101,7 @@ statements!(
     workflow_commit_find,
     workflow_commit_inbox,
     workflow_commit_lock_activities,
+    workflow_continue_run,
     workflow_start_existing,
     workflow_start_instance,
     workflow_start_request,

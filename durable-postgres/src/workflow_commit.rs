@@ -128,11 +128,19 @@ struct Ending<'a> {
     retry_after: Option<i64>,
     status: Option<i16>,
     outcome: Option<&'a [u8]>,
+    next_run: Option<Uuid>,
 }
 
 impl<'a> Ending<'a> {
     fn of(disposition: &'a Disposition) -> Self {
-        let nothing = Self { disposition: 0, wake_at: None, retry_after: None, status: None, outcome: None };
+        let nothing = Self {
+            disposition: 0,
+            wake_at: None,
+            retry_after: None,
+            status: None,
+            outcome: None,
+            next_run: None,
+        };
         match disposition {
             Disposition::Keep => nothing,
             Disposition::Wait { wake_at } => {
@@ -144,6 +152,9 @@ impl<'a> Ending<'a> {
             }
             Disposition::Close { status, outcome } => {
                 Self { disposition: 4, status: Some(status.code()), outcome: Some(outcome), ..nothing }
+            }
+            Disposition::Continue { next, .. } => {
+                Self { disposition: 2, next_run: Some(next.run_id.0), ..nothing }
             }
         }
     }
@@ -193,6 +204,7 @@ async fn commit_heads(
         .bind(rows().map(|(_, row)| stored(row.first.0)).collect::<Vec<_>>())
         .bind(rows().map(|(_, row)| stored(row.next.0)).collect::<Vec<_>>())
         .bind(rows().map(|(_, row)| row.bytes.as_ref()).collect::<Vec<&[u8]>>())
+        .bind(endings.iter().map(|ending| ending.next_run).collect::<Vec<_>>())
         .fetch_all(connection)
         .await?;
     Ok(heads.into_iter().map(|(id, status, inbox_seq, now)| (id, (status, inbox_seq, now))).collect())

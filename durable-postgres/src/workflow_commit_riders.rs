@@ -3,7 +3,7 @@
 
 use durable_core::id::{CommandId, InboxSeq};
 use durable_core::provider::{
-    ActivityChange, Disposition, ErrorKind, NewActivityRow, ProviderError, RunCommit,
+    ActivityChange, Disposition, ErrorKind, NewActivityRow, NextRunStart, ProviderError, RunCommit, Status,
 };
 use durable_core::time::{Timestamp, micros};
 use sqlx::postgres::PgConnection;
@@ -39,7 +39,12 @@ impl<'a> Changes<'a> {
 
 /// Whether the commit has riders beside its history.
 pub(crate) fn has_riders(commit: &RunCommit) -> bool {
-    closes(commit) || !commit.activities.is_empty() || commit.consumed_through > InboxSeq(0)
+    ends(commit) || !commit.activities.is_empty() || commit.consumed_through > InboxSeq(0)
+}
+
+/// Whether the run is over, with its instance or without.
+fn ends(commit: &RunCommit) -> bool {
+    matches!(commit.disposition, Disposition::Close { .. } | Disposition::Continue { .. })
 }
 
 fn closes(commit: &RunCommit) -> bool {
@@ -52,10 +57,10 @@ pub(crate) async fn lock_activities<'a>(
     connection: &mut PgConnection,
     commits: impl Iterator<Item = &'a RunCommit>,
 ) -> Attempt<()> {
-    let (mut closing, mut runs, mut commands) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut ending, mut runs, mut commands) = (Vec::new(), Vec::new(), Vec::new());
     for commit in commits {
-        if closes(commit) {
-            closing.push(commit.instance.0);
+        if ends(commit) {
+            ending.push(commit.instance.0);
             continue;
         }
         for change in &commit.activities {
@@ -65,11 +70,11 @@ pub(crate) async fn lock_activities<'a>(
             }
         }
     }
-    if closing.is_empty() && runs.is_empty() {
+    if ending.is_empty() && runs.is_empty() {
         return Ok(());
     }
     query(statements.workflow_commit_lock_activities.clone())
-        .bind(closing)
+        .bind(ending)
         .bind(runs)
         .bind(commands)
         .execute(connection)
@@ -86,9 +91,13 @@ pub(crate) async fn write_riders(
 ) -> Attempt<()> {
     let (closing, open): (Vec<&RunCommit>, Vec<&RunCommit>) =
         commits.iter().partition(|commit| closes(commit));
+    let (ending, staying): (Vec<&RunCommit>, Vec<&RunCommit>) =
+        commits.iter().partition(|commit| ends(commit));
     consume(statements, &mut *connection, &open).await?;
-    change_activities(statements, &mut *connection, now, &open).await?;
-    close(statements, connection, now, &closing).await
+    change_activities(statements, &mut *connection, now, &staying).await?;
+    end_runs(statements, &mut *connection, now, &ending).await?;
+    close(statements, &mut *connection, &closing).await?;
+    go_on(statements, connection, now, &ending).await
 }
 
 /// A rider without its head would be work that nobody committed.
@@ -169,8 +178,8 @@ async fn insert_activities(
     all_ride(done.rows_affected(), inserted.len())
 }
 
-/// Ends runs, and removes the messages, dedup keys and activity rows of their instances.
-async fn close(
+/// Ends runs, and removes the activity rows of their instances.
+async fn end_runs(
     statements: &Statements,
     connection: &mut PgConnection,
     now: Option<Timestamp>,
@@ -178,11 +187,14 @@ async fn close(
 ) -> Attempt<()> {
     let (mut runs, mut statuses, mut outcomes) = (Vec::new(), Vec::new(), Vec::new());
     for commit in commits {
-        if let Disposition::Close { status, outcome } = &commit.disposition {
-            runs.push(commit.run_id.0);
-            statuses.push(status.code());
-            outcomes.push(outcome.as_ref());
-        }
+        let (status, outcome) = match &commit.disposition {
+            Disposition::Close { status, outcome } => (*status, outcome),
+            Disposition::Continue { outcome, .. } => (Status::ContinuedAsNew, outcome),
+            _ => continue,
+        };
+        runs.push(commit.run_id.0);
+        statuses.push(status.code());
+        outcomes.push(outcome.as_ref());
     }
     if runs.is_empty() {
         return Ok(());
@@ -195,13 +207,59 @@ async fn close(
         .execute(&mut *connection)
         .await?;
     let ids: Vec<i64> = commits.iter().map(|commit| commit.instance.0).collect();
-    let texts = [
-        &statements.workflow_close_inbox,
-        &statements.workflow_close_dedup,
-        &statements.workflow_close_activities,
-    ];
-    for text in texts {
+    query(statements.workflow_close_activities.clone()).bind(ids).execute(connection).await?;
+    Ok(())
+}
+
+/// Removes the messages and dedup keys of instances that are over.
+async fn close(
+    statements: &Statements,
+    connection: &mut PgConnection,
+    commits: &[&RunCommit],
+) -> Attempt<()> {
+    if commits.is_empty() {
+        return Ok(());
+    }
+    let ids: Vec<i64> = commits.iter().map(|commit| commit.instance.0).collect();
+    for text in [&statements.workflow_close_inbox, &statements.workflow_close_dedup] {
         query(text.clone()).bind(&ids).execute(&mut *connection).await?;
     }
     Ok(())
+}
+
+/// Begins the runs in which instances go on, with their history.
+async fn go_on(
+    statements: &Statements,
+    connection: &mut PgConnection,
+    now: Option<Timestamp>,
+    commits: &[&RunCommit],
+) -> Attempt<()> {
+    let next: Vec<(i64, &NextRunStart)> = commits
+        .iter()
+        .filter_map(|commit| match &commit.disposition {
+            Disposition::Continue { next, .. } => Some((commit.instance.0, next)),
+            _ => None,
+        })
+        .collect();
+    if next.is_empty() {
+        return Ok(());
+    }
+    let begun = query(statements.workflow_continue_run.clone())
+        .bind(now.map(Timestamp::as_micros))
+        .bind(next.iter().map(|&(instance, _)| instance).collect::<Vec<_>>())
+        .bind(next.iter().map(|(_, next)| next.run_id.0).collect::<Vec<Uuid>>())
+        .bind(next.iter().map(|(_, next)| next.seed.0).collect::<Vec<Uuid>>())
+        .execute(&mut *connection)
+        .await?;
+    all_ride(begun.rows_affected(), next.len())?;
+    let rows = || next.iter().flat_map(|&(id, next)| next.history.iter().map(move |row| (id, next, row)));
+    let written = query(statements.history_insert.clone())
+        .bind(rows().map(|(instance, ..)| instance).collect::<Vec<_>>())
+        .bind(rows().map(|(_, next, _)| next.run_id.0).collect::<Vec<Uuid>>())
+        .bind(rows().map(|(.., row)| stored(row.first.0)).collect::<Vec<_>>())
+        .bind(rows().map(|(.., row)| stored(row.next.0)).collect::<Vec<_>>())
+        .bind(rows().map(|(.., row)| row.bytes.as_ref()).collect::<Vec<&[u8]>>())
+        .execute(connection)
+        .await?;
+    all_ride(written.rows_affected(), rows().count())
 }

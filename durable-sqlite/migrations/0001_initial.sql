@@ -1,7 +1,8 @@
 -- The first schema. All points in time are integer microseconds since the Unix epoch, except where a
 -- column says milliseconds. Payloads and every free text are BLOBs: a NUL must survive.
 -- Status numbers: 0 runnable, 1 executing, 2 waiting, 3 blocked, 4 dead-lettered, 10 completed,
--- 11 failed, 12 canceled, 13 terminated, 14 timed out; below 10 is open.
+-- 11 failed, 12 canceled, 13 terminated, 14 timed out; below 10 is open. A run
+-- that went on in a later one has 15, which no instance has.
 
 CREATE TABLE instances (
     -- identity

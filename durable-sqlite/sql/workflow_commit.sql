@@ -4,10 +4,13 @@
 -- ?7 next event after it, ?8 flush, ?9 consumed through, ?10 progress.
 -- ?11 block: 0 keep, 1 set (?12 reason, ?13 build), 2 clear.
 -- ?14 disposition: 0 keep (?15 lease end), 1 wait (?16 wake time), 2 yield, 3 block (?16 retry time),
--- 4 close (?17 status, ?18 outcome). A wait with an unread message or a due time is runnable instead.
+-- 4 close (?17 status, ?18 outcome). A wait with an unread message or a due time is runnable instead. A commit that
+-- continues yields, and ?19 is the run that begins; else it is NULL.
 -- Index: primary key.
 UPDATE instances
 SET next_event_id = ?7,
+    current_run = COALESCE(?19, current_run),
+    run_number = run_number + (?19 IS NOT NULL),
     last_flush = ?8,
     inbox_seen = MAX(inbox_seen, ?9),
     claims_without_progress = CASE

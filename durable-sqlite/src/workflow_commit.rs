@@ -1,10 +1,11 @@
 //! Commits: a guarded head per run, everything else rides on it.
 
-use durable_core::id::{EventId, InboxSeq, Incarnation};
+use durable_core::history::EncodedBatch;
+use durable_core::id::{EventId, InboxSeq, Incarnation, InstanceId, RunId};
 use durable_core::provider::check::{check_commit, instance_lease_lost};
 use durable_core::provider::{
-    ActivityChange, BlockChange, CommitBatch, CommitReceipt, Disposition, NewActivityRow, ProviderResult,
-    RunCommit,
+    ActivityChange, BlockChange, CommitBatch, CommitReceipt, Disposition, NewActivityRow, NextRunStart,
+    ProviderResult, RunCommit, Status,
 };
 use durable_core::time::Timestamp;
 use sqlx::sqlite::SqliteConnection;
@@ -51,8 +52,43 @@ async fn commit_one(turn: &mut Turn<'_>, commit: RunCommit) -> Attempt<CommitRec
     let Some((status, inbox_seq)) = commit_head(turn, &commit, next_event).await? else {
         return find_receipt(turn, &commit).await;
     };
-    let run = uuid_bytes(commit.run_id.0);
-    for row in &commit.history {
+    insert_history(turn, commit.run_id, &commit.history).await?;
+    match &commit.disposition {
+        Disposition::Close { status, outcome } => {
+            end_run(turn, &commit, *status, outcome).await?;
+            for statement in [
+                sql!("workflow_close_inbox"),
+                sql!("workflow_close_dedup"),
+                sql!("workflow_close_activities"),
+            ] {
+                query(statement).bind(commit.instance.0).execute(&mut *turn.connection).await?;
+            }
+        }
+        Disposition::Continue { outcome, next } => {
+            end_run(turn, &commit, Status::ContinuedAsNew, outcome).await?;
+            consume(turn, &commit).await?;
+            query(sql!("workflow_close_activities"))
+                .bind(commit.instance.0)
+                .execute(&mut *turn.connection)
+                .await?;
+            go_on(turn, commit.instance, next).await?;
+        }
+        _ => {
+            consume(turn, &commit).await?;
+            change_activities(turn, &commit).await?;
+        }
+    }
+    Ok(CommitReceipt {
+        now: turn.now,
+        next_event,
+        inbox_seq: InboxSeq(inbox_seq),
+        status: decode::status(status)?,
+    })
+}
+
+async fn insert_history(turn: &mut Turn<'_>, run: RunId, rows: &[EncodedBatch]) -> Attempt<()> {
+    let run = uuid_bytes(run.0);
+    for row in rows {
         query(sql!("history_insert"))
             .bind(run.clone())
             .bind(stored(row.first.0))
@@ -61,24 +97,31 @@ async fn commit_one(turn: &mut Turn<'_>, commit: RunCommit) -> Attempt<CommitRec
             .execute(&mut *turn.connection)
             .await?;
     }
-    if let Disposition::Close { status, outcome } = &commit.disposition {
-        close(turn, &commit, i64::from(status.code()), outcome.to_vec()).await?;
-    } else {
-        if commit.consumed_through > InboxSeq(0) {
-            query(sql!("workflow_commit_inbox"))
-                .bind(commit.instance.0)
-                .bind(commit.consumed_through.0)
-                .execute(&mut *turn.connection)
-                .await?;
-        }
-        change_activities(turn, &commit).await?;
+    Ok(())
+}
+
+/// Removes the messages that became history.
+async fn consume(turn: &mut Turn<'_>, commit: &RunCommit) -> Attempt<()> {
+    if commit.consumed_through > InboxSeq(0) {
+        query(sql!("workflow_commit_inbox"))
+            .bind(commit.instance.0)
+            .bind(commit.consumed_through.0)
+            .execute(&mut *turn.connection)
+            .await?;
     }
-    Ok(CommitReceipt {
-        now: turn.now,
-        next_event,
-        inbox_seq: InboxSeq(inbox_seq),
-        status: decode::status(status)?,
-    })
+    Ok(())
+}
+
+/// Begins the run in which the instance goes on; the head has numbered it.
+async fn go_on(turn: &mut Turn<'_>, instance: InstanceId, next: &NextRunStart) -> Attempt<()> {
+    query(sql!("workflow_continue_run"))
+        .bind(instance.0)
+        .bind(uuid_bytes(next.run_id.0))
+        .bind(uuid_bytes(next.seed.0))
+        .bind(turn.now.as_micros())
+        .execute(&mut *turn.connection)
+        .await?;
+    insert_history(turn, next.run_id, &next.history).await
 }
 
 async fn commit_head(
@@ -92,7 +135,7 @@ async fn commit_head(
         BlockChange::Clear => (2, None, None),
     };
     let mut wake_at = None;
-    let mut closed = None;
+    let (mut closed, mut next_run) = (None, None);
     let disposition = match &commit.disposition {
         Disposition::Keep => 0,
         Disposition::Wait { wake_at: at } => {
@@ -107,6 +150,10 @@ async fn commit_head(
         Disposition::Close { status, outcome } => {
             closed = Some((i64::from(status.code()), outcome.to_vec()));
             4
+        }
+        Disposition::Continue { next, .. } => {
+            next_run = Some(uuid_bytes(next.run_id.0));
+            2
         }
     };
     let (close_status, outcome) = closed.unzip();
@@ -129,6 +176,7 @@ async fn commit_head(
         .bind(wake_at)
         .bind(close_status)
         .bind(outcome)
+        .bind(next_run)
         .fetch_optional(&mut *turn.connection)
         .await?;
     Ok(head)
@@ -188,18 +236,14 @@ async fn insert_activity(turn: &mut Turn<'_>, commit: &RunCommit, row: &NewActiv
     Ok(())
 }
 
-async fn close(turn: &mut Turn<'_>, commit: &RunCommit, status: i64, outcome: Vec<u8>) -> Attempt<()> {
+/// The run is over; what becomes of its instance is another matter.
+async fn end_run(turn: &mut Turn<'_>, commit: &RunCommit, status: Status, outcome: &[u8]) -> Attempt<()> {
     query(sql!("workflow_close_run"))
         .bind(uuid_bytes(commit.run_id.0))
-        .bind(status)
-        .bind(outcome)
+        .bind(i64::from(status.code()))
+        .bind(outcome.to_vec())
         .bind(turn.now.as_micros())
         .execute(&mut *turn.connection)
         .await?;
-    for statement in
-        [sql!("workflow_close_inbox"), sql!("workflow_close_dedup"), sql!("workflow_close_activities")]
-    {
-        query(statement).bind(commit.instance.0).execute(&mut *turn.connection).await?;
-    }
     Ok(())
 }

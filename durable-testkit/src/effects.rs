@@ -6,14 +6,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use durable_core::activity::ActivityContext;
 use durable_core::id::{CommandId, RunId};
 
-/// Whose effect: workflow id and activity id.
-pub(crate) type Place = (String, u64);
+/// Whose effect: workflow id, which of its runs that had effects, and activity id.
+pub(crate) type Place = (String, usize, u64);
 /// Idempotency key, and what was done.
 type Effect = (String, String);
 
 #[derive(Debug, Default)]
 struct State {
     done: BTreeMap<Place, BTreeSet<Effect>>,
+    /// Runs that had effects, by workflow id, in order of their first.
+    runs: BTreeMap<String, Vec<RunId>>,
     executions: usize,
     /// `None`: nobody says what is stored.
     scheduled: Option<BTreeSet<(RunId, CommandId)>>,
@@ -34,13 +36,19 @@ impl Effects {
 
     /// An activity does `what`. Doing the same under the same key again changes nothing.
     pub fn record(&self, ctx: &ActivityContext, what: impl Into<String>) {
-        let place = (ctx.workflow_id().to_string(), ctx.activity_id().0);
         let effect = (ctx.idempotency_key().to_owned(), what.into());
         let mut state = self.state();
+        let id = ctx.workflow_id().to_string();
+        let runs = state.runs.entry(id.clone()).or_default();
+        let number = runs.iter().position(|run| *run == ctx.run_id()).unwrap_or_else(|| {
+            runs.push(ctx.run_id());
+            runs.len() - 1
+        });
+        let place = (id, number, ctx.activity_id().0);
         state.executions += 1;
         let command = (ctx.run_id(), ctx.activity_id());
         if state.scheduled.as_ref().is_some_and(|scheduled| !scheduled.contains(&command)) {
-            let text = format!("activity {} of `{}` ran before its own event was stored", place.1, place.0);
+            let text = format!("activity {} of `{}` ran before its own event was stored", place.2, place.0);
             state.early.push(text);
         }
         state.done.entry(place).or_default().insert(effect);
@@ -75,7 +83,7 @@ impl Effects {
         }
         let once = |(place, effects): (&Place, &BTreeSet<Effect>)| match effects.first() {
             Some((_, what)) if effects.len() == 1 => Ok((place.clone(), what.clone())),
-            _ => Err(format!("activity {} of `{}` has effects {effects:?}", place.1, place.0)),
+            _ => Err(format!("activity {} of `{}` has effects {effects:?}", place.2, place.0)),
         };
         state.done.iter().map(once).collect()
     }

@@ -14,7 +14,7 @@ use durable_core::time::Clock as _;
 use durable_core::workflow::{RunIdentity, Workflow, WorkflowEntry, entry_of};
 
 use crate::effects::{Effects, Place};
-use crate::history::{check_closed, read_history};
+use crate::history::check_closed;
 use crate::memory::MemoryProvider;
 use crate::world::{Call, Fate, World};
 
@@ -110,10 +110,9 @@ impl Stage {
         let mut results = BTreeMap::new();
         for run in self.finished.take() {
             let id = run.identity.workflow_id.to_string();
-            let events = read_history(&**self.durable.provider(), run.identity.run_id)
+            check_closed(&**self.durable.provider(), &run.entry, run.identity)
                 .await
-                .map_err(|error| error.to_string())?;
-            check_closed(&run.entry, run.identity, events).map_err(|what| format!("`{id}`: {what}"))?;
+                .map_err(|what| format!("`{id}`: {what}"))?;
             results.insert(id, run.result);
         }
         Ok(results)

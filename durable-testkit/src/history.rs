@@ -4,9 +4,9 @@ mod shape;
 
 use std::sync::Arc;
 
-use durable_core::history::{Event, decode_batch};
+use durable_core::history::{Event, EventKind, decode_batch};
 use durable_core::id::{EventId, RunId};
-use durable_core::limits::HISTORY_MAX_EVENTS;
+use durable_core::limits::HistoryLimits;
 use durable_core::provider::{ErrorKind, HistoryRead, Provider, ProviderError, ProviderResult};
 use durable_core::workflow::{LiveRun, RunIdentity, WorkflowEntry};
 
@@ -29,16 +29,32 @@ pub async fn read_history(provider: &dyn Provider, run_id: RunId) -> ProviderRes
     Ok(events)
 }
 
-/// Whether the history of a closed run is well-formed, and replays to its end.
-pub(crate) fn check_closed(
+/// Whether the histories of an instance's runs are well-formed, follow each other, and replay to their ends; told by
+/// its first run, or any later one from which on it is to be checked.
+pub(crate) async fn check_closed(
+    provider: &dyn Provider,
     entry: &Arc<dyn WorkflowEntry>,
-    identity: RunIdentity,
-    events: Vec<Event>,
+    mut run: RunIdentity,
 ) -> Result<(), String> {
-    shape::check(&events)?;
-    match LiveRun::load(Some(entry), identity, events, HISTORY_MAX_EVENTS) {
-        Ok(replayed) if replayed.is_closed() => Ok(()),
-        Ok(_) => Err("its history does not replay to its end".to_owned()),
-        Err(failure) => Err(format!("its history does not replay: {}", failure.reason)),
+    let read = async |run_id| read_history(provider, run_id).await.map_err(|error| error.to_string());
+    let mut events = read(run.run_id).await?;
+    loop {
+        shape::check(&events)?;
+        match LiveRun::load(Some(entry), run.clone(), events.clone(), HistoryLimits::default()) {
+            Ok(replayed) if replayed.is_closed() => {}
+            Ok(_) => return Err(format!("the history of run {} does not replay to its end", run.run_id)),
+            Err(failure) => {
+                return Err(format!("the history of run {} does not replay: {}", run.run_id, failure.reason));
+            }
+        }
+        let Some(EventKind::WorkflowExecutionContinuedAsNew { new_run_id, .. }) =
+            events.last().map(|event| &event.kind)
+        else {
+            return Ok(());
+        };
+        let next = read(*new_run_id).await?;
+        shape::check_link(run.run_id, &events, &next)?;
+        run.run_id = *new_run_id;
+        events = next;
     }
 }

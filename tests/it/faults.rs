@@ -4,7 +4,7 @@ use durable::history::EventKind;
 use durable::prelude::*;
 use durable_core::workflow::LiveRun;
 
-use crate::harness::{MAX_EVENTS, Run, build, commands, done, failed, identity, load, second, started};
+use crate::harness::{Run, build, commands, done, failed, identity, load, second, started};
 
 #[activity]
 async fn step(_ctx: &ActivityContext) -> Result<u32, String> {
@@ -44,7 +44,8 @@ fn a_panic_fails_the_task_keeps_its_inputs_and_fixed_code_goes_on() {
 #[test]
 fn an_unknown_workflow_type_fails_the_task_and_names_it() {
     let history = vec![started::<panics>(&())];
-    let failure = LiveRun::load(None, identity(), history, MAX_EVENTS).unwrap_err();
+    let failure =
+        LiveRun::load(None, identity(), history, durable::limits::HistoryLimits::default()).unwrap_err();
     assert!(failure.reason.contains("no workflow named `panics`"), "{failure}");
 }
 
@@ -119,7 +120,8 @@ async fn endless(ctx: &WorkflowContext) -> Result<(), WorkflowError> {
 fn a_history_over_its_limit_refuses_commands_and_keeps_the_outcome() {
     let entry = durable_core::workflow::entry_of::<endless>();
     let mut history = vec![started::<endless>(&())];
-    let mut live = LiveRun::load(Some(&entry), identity(), history.clone(), 20).unwrap();
+    let limits = durable::limits::HistoryLimits { max_events: 20, ..Default::default() };
+    let mut live = LiveRun::load(Some(&entry), identity(), history.clone(), limits).unwrap();
     let failure = (1..100)
         .find_map(|id| {
             let inputs = if id == 1 { vec![] } else { vec![done(id - 1, 1)] };

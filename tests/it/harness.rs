@@ -4,11 +4,10 @@ use std::marker::PhantomData;
 
 use durable::history::{Event, EventKind, Failure, FailureKind, StartOptions};
 use durable::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
+use durable::limits::HistoryLimits;
 use durable::{Timestamp, Workflow};
 use durable_core::payload::encode;
 use durable_core::workflow::{LiveRun, RunIdentity, TaskFailure, TurnOutput, entry_of};
-
-pub(crate) const MAX_EVENTS: u64 = 20_000;
 
 pub(crate) fn second(n: i64) -> Timestamp {
     Timestamp::from_micros(1_900_000_000_000_000 + n * 1_000_000)
@@ -23,7 +22,7 @@ pub(crate) fn identity() -> RunIdentity {
 }
 
 pub(crate) fn load<W: Workflow>(history: &[Event]) -> Result<LiveRun, TaskFailure> {
-    LiveRun::load(Some(&entry_of::<W>()), identity(), history.to_vec(), MAX_EVENTS)
+    LiveRun::load(Some(&entry_of::<W>()), identity(), history.to_vec(), HistoryLimits::default())
 }
 
 pub(crate) fn started<W: Workflow>(input: &W::Input) -> Event {
@@ -139,6 +138,7 @@ fn command(kind: &EventKind) -> Option<String> {
         EventKind::WorkflowExecutionCompleted { result, .. } => format!("completed {result:?}"),
         EventKind::WorkflowExecutionFailed { failure } => format!("failed {}", failure.message),
         EventKind::WorkflowExecutionCanceled { failure } => format!("canceled {}", failure.message),
+        EventKind::WorkflowExecutionContinuedAsNew { input, .. } => format!("continued with {input:?}"),
         _ => return None,
     })
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cancel;
+mod continue_as_new;
 mod faults;
 mod harness;
 mod keys;

@@ -48,7 +48,7 @@ fn scheduled(id: u64, text: &str) -> EventKind {
 
 /// The hand example of the replay seed (section 3), event by event, with the kinds that we do not write.
 fn hand_example() -> Vec<Event> {
-    let task_started = || EventKind::WorkflowTaskStarted { events: 0 };
+    let task_started = || EventKind::WorkflowTaskStarted { events: 0, bytes: 0, suggests_continue: false };
     let completed = |id| EventKind::WorkflowTaskCompleted { started: EventId(id), build: build() };
     let kinds = vec![
         started::<sequence>(&2).kind,
@@ -395,4 +395,43 @@ fn typed_errors_come_back_equal_and_are_never_called_nondeterminism() {
     let ShopError::Charge(revived) = revived;
     assert_eq!(revived.error(), Some(&error));
     assert_eq!(revived.causes, ["the bank said no"]);
+}
+
+#[workflow]
+async fn both_then_now(ctx: &WorkflowContext, not_before: i64) -> Result<i64, WorkflowError> {
+    let (one, two) = durable::join!(upper(ctx, "s1".to_owned()), lower(ctx, "S2".to_owned()));
+    assert_eq!((one?, two?), ("S1".to_owned(), "s2".to_owned()));
+    if ctx.now().as_micros() < not_before {
+        upper(ctx, "the time of another start".to_owned()).await?;
+    }
+    Ok(ctx.now().as_micros())
+}
+
+#[test]
+fn a_task_that_was_started_twice_has_the_inputs_and_the_time_of_the_start_that_it_completed() {
+    // Six events are there after the first turn; the start that counts is event 10.
+    let mut run = Run::<both_then_now>::new(&second(9).as_micros());
+    run.turn([]);
+    let mut history = run.history;
+    let (place, next) = (history.len(), history.len() as u64 + 1);
+    let task = |events| EventKind::WorkflowTaskStarted { events, bytes: 0, suggests_continue: false };
+    let end = EventKind::WorkflowExecutionCompleted {
+        result: encode("a result", &second(0).as_micros()).unwrap(),
+        result_hash: 0,
+    };
+    let kinds = [
+        done(1, "S1"),
+        // A worker that died.
+        task(next + 1),
+        done(2, "s2"),
+        task(next + 3),
+        EventKind::WorkflowTaskCompleted { started: EventId(next + 3), build: build() },
+        end,
+    ];
+    history.extend((next..).zip(kinds).map(|(id, kind)| event(id, kind)));
+    assert!(load::<both_then_now>(&history).unwrap().is_closed());
+    // The one that died is no answer to what the other completed.
+    let EventKind::WorkflowTaskCompleted { started, .. } = &mut history[place + 4].kind else { panic!() };
+    *started = EventId(next + 1);
+    assert!(load::<both_then_now>(&history).is_err());
 }

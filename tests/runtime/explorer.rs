@@ -158,6 +158,45 @@ async fn long(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
     Ok(total)
 }
 
+/// Three runs, each with a step, a timer, and something left open that dies with it.
+#[workflow]
+async fn continues(ctx: &WorkflowContext, n: u32, total: u32) -> Result<u32, WorkflowError> {
+    let total = total + step(ctx, n).await?;
+    ctx.spawn(ctx.sleep(Duration::from_hours(1))).detach();
+    ctx.sleep(Duration::from_secs(1)).await?;
+    if n < 3 {
+        return ctx.continue_as_new::<continues>((n + 1, total)).await;
+    }
+    Ok(total)
+}
+
+/// Goes on in a new run beside an activity that is tried again.
+#[workflow]
+async fn leaves_work(ctx: &WorkflowContext, n: u32) -> Result<u32, WorkflowError> {
+    if n == 0 {
+        ctx.spawn(never(ctx)).detach();
+        step(ctx, 1).await?;
+        ctx.sleep(Duration::from_millis(150)).await?;
+        return ctx.continue_as_new::<leaves_work>(1).await;
+    }
+    let same_id = step(ctx, 2).await?;
+    Ok(same_id + step(ctx, 3).await?)
+}
+
+/// Never succeeds, and tries for ever.
+#[activity(retry(initial = "100ms"))]
+async fn never(_ctx: &ActivityContext) -> Result<u32, String> {
+    Err("not today".to_owned())
+}
+
+#[workflow]
+async fn versioned(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let first = if ctx.version("first", 1..=2) == 2 { step(ctx, 1).await? } else { 0 };
+    ctx.deprecate_version("second", 3);
+    ctx.sleep(Duration::from_secs(1)).await?;
+    Ok(first + step(ctx, ctx.version("first", 1..=3)).await?)
+}
+
 #[workflow]
 async fn repaired(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
     let one = step(ctx, 1).await?;
@@ -180,7 +219,7 @@ async fn alone<W: Workflow<Output: std::fmt::Debug, Error: std::fmt::Debug>>(sta
     let worker = stage
         .start(|worker| {
             let worker = worker.workflow::<W>().activity::<step>().activity::<third_time>();
-            worker.activity::<reserve>().activity::<panics>()
+            worker.activity::<reserve>().activity::<panics>().activity::<never>()
         })
         .await;
     let run = stage.durable.client().start::<W>("only", input).await.unwrap();
@@ -195,6 +234,22 @@ async fn cancelled(stage: &Stage) {
     run.cancel("enough").await.unwrap();
     stage.finish(&run).await;
     worker.shutdown().await;
+}
+
+/// Cancelled while it continues again and again: whichever run is asked, the last one sees it.
+async fn cancelled_across_runs(stage: &Stage) {
+    let worker = stage.start(|worker| worker.workflow::<forever>().activity::<step>()).await;
+    let run = stage.durable.client().start::<forever>("only", 0).await.unwrap();
+    stage.pause(Duration::from_millis(2500)).await;
+    run.cancel("enough").await.unwrap();
+    stage.finish(&run).await;
+    worker.shutdown().await;
+}
+
+#[workflow]
+async fn forever(ctx: &WorkflowContext, n: u32) -> Result<u32, WorkflowError> {
+    ctx.sleep(Duration::from_secs(1)).await?;
+    ctx.continue_as_new::<forever>(n + 1).await
 }
 
 async fn blocked_then_repaired(stage: &Stage) {
@@ -289,5 +344,9 @@ explored! {
     a_cancelled_run: cancelled;
     a_panic_in_a_turn: blocked_then_repaired;
     two_workers_and_three_runs: crowd;
+    runs_that_continue: async |stage| alone::<continues>(stage, (1, 0)).await;
+    work_left_by_a_run_that_continues: async |stage| alone::<leaves_work>(stage, 0).await;
+    a_cancel_request_across_runs: cancelled_across_runs;
+    versions_of_a_change: async |stage| alone::<versioned>(stage, ()).await;
     a_long_run: async |stage| alone::<long>(stage, ()).await;
 }

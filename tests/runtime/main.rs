@@ -5,6 +5,7 @@
 mod backend;
 mod bad_files;
 mod bad_input;
+mod continue_as_new;
 mod crash;
 mod explorer;
 mod fleet;

@@ -81,20 +81,34 @@ async fn picky(ctx: &WorkflowContext, n: u32) -> Result<u32, Odd> {
     }
 }
 
+/// As many runs as `n`; each leaves an attempt behind that is made again.
+#[workflow]
+async fn relay(ctx: &WorkflowContext, n: u32, total: u32) -> Result<u32, WorkflowError> {
+    let total = total + step(ctx, n).await?;
+    ctx.spawn(second_time(ctx, 0)).detach();
+    ctx.sleep(Duration::from_secs(1)).await?;
+    if n > 0 {
+        return ctx.continue_as_new::<relay>((n - 1, total)).await;
+    }
+    Ok(total)
+}
+
 struct Mixed;
 
 impl Workload for Mixed {
     fn register(&self, worker: WorkerBuilder) -> WorkerBuilder {
         let worker = worker.workflow::<chain>().workflow::<wide>().workflow::<picky>();
+        let worker = worker.workflow::<relay>();
         worker.activity::<step>().activity::<second_time>().activity::<even>()
     }
 
     async fn work(&self, runs: &Runs) {
         let run = async |n: u32| {
             let id = format!("run-{n}");
-            match n % 3 {
+            match n % 4 {
                 0 => runs.expect::<chain>(id, || n + 1, Ok((n + 1) * (n + 2) / 2)).await,
                 1 => runs.expect::<wide>(id, || n, Ok(n * (n - 1) / 2 + 1001)).await,
+                3 => runs.expect::<relay>(id, || (n, 0), Ok(n * (n + 1) / 2)).await,
                 _ => {
                     let expected = if n.is_multiple_of(2) { Ok(n + 7) } else { Err(Odd(n)) };
                     runs.expect::<picky>(id, || n, expected).await;

@@ -49,7 +49,13 @@ fn steps_joins_and_timers_run_to_a_result() {
             let events = fixture.history(run.run_id()).await;
             let end = events.last().unwrap().kind.clone();
             let identity = RunIdentity { workflow_id: run.workflow_id().clone(), run_id: run.run_id() };
-            let replayed = LiveRun::load(Some(&entry_of::<sum>()), identity, events, 20_000).unwrap();
+            let replayed = LiveRun::load(
+                Some(&entry_of::<sum>()),
+                identity,
+                events,
+                durable::limits::HistoryLimits::default(),
+            )
+            .unwrap();
             assert!(replayed.is_closed(), "what was recorded does not replay to its end");
             assert!(
                 matches!(end, EventKind::WorkflowExecutionCompleted { result, .. } if &result.bytes[..] == b"113")

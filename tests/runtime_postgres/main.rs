@@ -5,6 +5,8 @@
 mod backend;
 #[path = "../runtime/bad_input.rs"]
 mod bad_input;
+#[path = "../runtime/continue_as_new.rs"]
+mod continue_as_new;
 #[path = "../runtime/crash.rs"]
 mod crash;
 #[path = "../runtime/fleet.rs"]

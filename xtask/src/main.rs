@@ -19,7 +19,7 @@ usage: cargo xtask <command>
   ci   [--quick]   the same, under the name that a build server uses
   simulate [FROM..TO]
                    runs the simulation with these seeds, by default 0..100000, in a release build
-  mutants [--only TEXT]
+  mutants [--only TEXT]...
                    plants the faults of tests/mutants.toml one at a time; the tests have to notice each
   bench [options]  what durable execution costs here, against bare commits; release build, a few minutes;
                    --rounds N, --only W1,W3, --dir DIR, --json FILE, --smoke (docs/performance.md)

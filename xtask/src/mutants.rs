@@ -43,7 +43,9 @@ impl Tests {
         match self {
             Self::Explorer => &["--test", "runtime_memory", "--", "explorer::", "simulation::"],
             Self::Engine => &["--test", "it"],
-            Self::Promises => &["--test", "runtime_memory", "--", "promises::", "fleet::", "starts::"],
+            Self::Promises => {
+                &["--test", "runtime_memory", "--", "promises::", "fleet::", "starts::", "continue_as_new::"]
+            }
             Self::Conformance => &["-p", "durable-testkit", "--test", "conformance"],
             Self::Sqlite => &["-p", "durable-sqlite", "--test", "sqlite", "--", "conformance::"],
         }
@@ -58,17 +60,19 @@ enum Verdict {
     TookTooLong,
 }
 
-/// Runs every mutant, or with `--only TEXT` those whose name holds the text.
+/// Runs every mutant, or with `--only TEXT`, which may be repeated, those whose name holds one of the texts.
 pub(crate) fn run(root: &Path, options: &[String]) -> Result<()> {
-    let only = match options {
-        [] => None,
-        [flag, text] if flag == "--only" => Some(text.as_str()),
-        _ => bail!("`{}` is no option of this command; it takes `--only TEXT` or nothing", options.join(" ")),
-    };
+    let mut only = Vec::new();
+    for option in options.chunks(2) {
+        match option {
+            [flag, text] if flag == "--only" => only.push(text.as_str()),
+            _ => bail!("`{}` is no option of this command; it takes `--only TEXT`", option.join(" ")),
+        }
+    }
+    let asked = |mutant: &&Mutant| only.is_empty() || only.iter().any(|text| mutant.name.contains(text));
     let text = std::fs::read_to_string(root.join("tests/mutants.toml")).context("tests/mutants.toml")?;
     let list: List = toml::from_str(&text).context("tests/mutants.toml")?;
-    let chosen: Vec<&Mutant> =
-        list.mutant.iter().filter(|mutant| only.is_none_or(|text| mutant.name.contains(text))).collect();
+    let chosen: Vec<&Mutant> = list.mutant.iter().filter(asked).collect();
     ensure!(!chosen.is_empty(), "no mutant is named so");
     for mutant in &chosen {
         mutated(root, mutant)?;

@@ -85,7 +85,7 @@ impl<W: Workflow> WorkflowHandle<W> {
         Ok(sent)
     }
 
-    /// Waits until it is closed.
+    /// Waits until it is closed: across every run in which it continues, to the result of the last.
     pub async fn result(&self) -> Result<W::Output, RunError<W::Error>> {
         let inner = &self.client.inner;
         loop {
@@ -133,6 +133,10 @@ impl<W: Workflow> WorkflowHandle<W> {
                 Ok(error) => RunError::Canceled { error, failure },
                 Err(error) => error.into(),
             }),
+            RunOutcome::ContinuedAsNew(next) => Err(corrupt(format!(
+                "`{}` is closed and its outcome says that it went on in run {next}",
+                self.workflow_id
+            ))),
         }
     }
 

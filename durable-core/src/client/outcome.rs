@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::history::Failure;
+use crate::id::RunId;
 use crate::payload::Payload;
 
 /// How a run ended.
@@ -15,4 +16,6 @@ pub enum RunOutcome {
     Failed(Failure),
     /// It returned `Err` after it was asked to cancel.
     Canceled(Failure),
+    /// It went on in this run.
+    ContinuedAsNew(RunId),
 }

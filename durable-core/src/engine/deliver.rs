@@ -36,6 +36,10 @@ impl Engine {
             return Err(fault.clone());
         }
         if self.is_closed() {
+            // A request to cancel that came too late for this run is for the next one.
+            if let EventKind::WorkflowExecutionCancelRequested { reason } = &event.kind {
+                self.cancel_reason.get_or_insert_with(|| reason.clone());
+            }
             return Ok(Delivery::Nothing);
         }
         match &event.kind {
@@ -54,11 +58,11 @@ impl Engine {
                 self.resolve(event.id, *id, true, Outcome::Failed(failure))
             }
             EventKind::TimerFired { id } => self.resolve(event.id, *id, false, Outcome::Fired),
-            EventKind::WorkflowExecutionCancelRequested { .. } => {
-                if self.cancel_requested {
+            EventKind::WorkflowExecutionCancelRequested { reason } => {
+                if self.cancel_reason.is_some() {
                     return Ok(Delivery::Nothing);
                 }
-                self.cancel_requested = true;
+                self.cancel_reason = Some(reason.clone());
                 Ok(Delivery::Wake(self.cancel_waits()))
             }
             _ => Ok(Delivery::Nothing),

@@ -31,6 +31,9 @@ pub(super) fn describe(command: &EventKind) -> String {
         EventKind::WorkflowExecutionCanceled { .. } => {
             "the end of the workflow with `Err` after a cancel request".to_owned()
         }
+        EventKind::WorkflowExecutionContinuedAsNew { .. } => {
+            "the end of the run, to continue as new".to_owned()
+        }
         other => other.name().to_owned(),
     }
 }

@@ -25,7 +25,9 @@ pub enum Fault {
     Refused(String),
     /// The history is over its limit.
     #[error(
-        "the history has {events} events, the limit is {limit}: no further command is recorded; let the workflow continue in a new run, or raise the limit"
+        "the history has {events} events, the limit is {limit}: no further command is recorded, and everything so far is kept; \
+         let the workflow continue in a new run before that (`ctx.continue_as_new`, once \
+         `ctx.continue_as_new_suggested()` says so), or raise the limit (`worker().max_events(..)`)"
     )]
     HistoryFull {
         /// Events so far.

@@ -22,7 +22,8 @@ pub(super) fn difference(recorded: &EventKind, asked: &EventKind) -> Option<&'st
         ) => first(&[(name != name2, "side effect name")]),
         (K::WorkflowExecutionCompleted { .. }, K::WorkflowExecutionCompleted { .. })
         | (K::WorkflowExecutionFailed { .. }, K::WorkflowExecutionFailed { .. })
-        | (K::WorkflowExecutionCanceled { .. }, K::WorkflowExecutionCanceled { .. }) => None,
+        | (K::WorkflowExecutionCanceled { .. }, K::WorkflowExecutionCanceled { .. })
+        | (K::WorkflowExecutionContinuedAsNew { .. }, K::WorkflowExecutionContinuedAsNew { .. }) => None,
         _ => Some("kind"),
     }
 }

@@ -11,8 +11,8 @@ use super::fault::{Fault, Halted};
 use super::scope::{ScopeId, Scopes};
 use super::version::Versions;
 use crate::history::{Event, EventKind, Failure, Marker, Placement};
-use crate::id::{CommandId, CommandKey, EventId, IdSeed};
-use crate::payload::{DataError, Payload, keyed_hash};
+use crate::id::{CommandId, CommandKey, EventId, IdSeed, RunId};
+use crate::payload::{DataError, Payload, derive, keyed_hash};
 use crate::time::Timestamp;
 
 /// How a turn begins.
@@ -24,6 +24,8 @@ pub struct TurnStart {
     pub recorded: Option<Vec<Event>>,
     /// Events in the history when it began.
     pub events: u64,
+    /// Whether the history was long enough to suggest a new run.
+    pub suggests_continue: bool,
 }
 
 /// The replay state machine of one run.
@@ -34,7 +36,8 @@ pub struct Engine {
     pub(super) commands: BTreeMap<CommandId, CommandState>,
     pub(super) fault: Option<Fault>,
     pub(super) recorded: Option<VecDeque<Event>>,
-    pub(super) cancel_requested: bool,
+    /// Why, from the first request to cancel.
+    pub(super) cancel_reason: Option<String>,
     pub(super) pending: usize,
     /// Open timers by due time: the next one is found without walking the other commands.
     pub(super) timers: BTreeSet<(Timestamp, CommandId)>,
@@ -45,6 +48,7 @@ pub struct Engine {
     next_id: u64,
     now: Timestamp,
     events: u64,
+    suggests_continue: bool,
     max_events: u64,
     closed: bool,
     discarding: bool,
@@ -59,7 +63,7 @@ impl Engine {
             commands: BTreeMap::new(),
             fault: None,
             recorded: None,
-            cancel_requested: false,
+            cancel_reason: None,
             pending: 0,
             timers: BTreeSet::new(),
             last_command: None,
@@ -69,6 +73,7 @@ impl Engine {
             next_id: 1,
             now: Timestamp::from_micros(0),
             events: 0,
+            suggests_continue: false,
             max_events,
             closed: false,
             discarding: false,
@@ -80,6 +85,7 @@ impl Engine {
         // Time never goes back within a run, whatever clock recorded it.
         self.now = self.now.max(start.at);
         self.events = start.events;
+        self.suggests_continue = start.suggests_continue;
         self.issued.clear();
         self.recorded = start.recorded.map(|commands| self.versions.set_aside(commands));
     }
@@ -117,9 +123,19 @@ impl Engine {
         self.recorded.is_some()
     }
 
-    /// Whether the run was asked to cancel.
-    pub fn cancel_requested(&self) -> bool {
-        self.cancel_requested
+    /// Whether the run's history is long enough to continue in a new one.
+    pub fn suggests_continue(&self) -> bool {
+        self.suggests_continue
+    }
+
+    /// Why the run was asked to cancel, if it was.
+    pub fn cancel_reason(&self) -> Option<&str> {
+        self.cancel_reason.as_deref()
+    }
+
+    /// Registered name of the workflow.
+    pub fn workflow_type(&self) -> &str {
+        &self.workflow_type
     }
 
     /// Whether the workflow has returned.
@@ -180,7 +196,7 @@ impl Engine {
 
     /// Whether waits end as cancelled, outside a shield or inside.
     pub fn is_cancelled(&self, reach: CancelReach) -> bool {
-        self.cancel_requested && reach == CancelReach::Reached
+        self.cancel_reason.is_some() && reach == CancelReach::Reached
     }
 
     /// Issues an activity: first poll of a call. `None` in a cancelled scope: no command, no id.
@@ -317,11 +333,35 @@ impl Engine {
 
     /// The workflow returned `Err`: failed, or canceled when it was asked to.
     pub fn fail(&mut self, failure: Failure) -> Result<(), Halted> {
-        self.close(if self.cancel_requested {
+        self.close(if self.cancel_reason.is_some() {
             EventKind::WorkflowExecutionCanceled { failure }
         } else {
             EventKind::WorkflowExecutionFailed { failure }
         })
+    }
+
+    /// The workflow goes on in a new run with this input.
+    pub fn continue_as_new(&mut self, input: Payload) -> Result<(), Halted> {
+        let input_hash = if self.is_replaying() { 0 } else { keyed_hash(self.seed, &input) };
+        let new_run_id = self.next_run_id();
+        self.close(EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input, input_hash })
+    }
+
+    /// A version 7 UUID of the turn's time and the run's seed.
+    fn next_run_id(&self) -> RunId {
+        let derived = derive(self.seed, "continue-as-new/run");
+        let mut random = [0; 10];
+        random.copy_from_slice(&derived[..10]);
+        let millis = u64::try_from(self.now.as_micros() / 1_000).unwrap_or(0);
+        RunId(uuid::Builder::from_unix_timestamp_millis(millis, &random).into_uuid())
+    }
+
+    /// The seed of the run in which the workflow goes on.
+    pub fn next_seed(&self) -> IdSeed {
+        let derived = derive(self.seed, "continue-as-new/seed");
+        let mut bytes = [0; 16];
+        bytes.copy_from_slice(&derived[..16]);
+        IdSeed(uuid::Builder::from_random_bytes(bytes).into_uuid())
     }
 
     fn close(&mut self, event: EventKind) -> Result<(), Halted> {
@@ -331,7 +371,7 @@ impl Engine {
     }
 
     pub(super) fn check_running(&self) -> Result<(), Halted> {
-        if self.fault.is_some() || self.discarding { Err(Halted) } else { Ok(()) }
+        if self.fault.is_some() || self.discarding || self.closed { Err(Halted) } else { Ok(()) }
     }
 
     fn peek_id(&self) -> Result<CommandId, Halted> {

@@ -131,6 +131,11 @@ pub enum Marker {
     },
 }
 
+/// What an event is without its payloads and texts: id, time, kind, numbers.
+const EVENT_BYTES: usize = 100;
+/// What options of a run or an activity are.
+const OPTIONS_BYTES: usize = 250;
+
 /// What happened. Unknown fields are ignored on reading; an unknown kind is a typed error that names the event.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
@@ -151,7 +156,14 @@ pub enum EventKind {
     WorkflowTaskScheduled {},
     /// A turn began: everything recorded before it was delivered to it, one at a time.
     WorkflowTaskStarted {
+        /// Events of the history, this one included.
         events: u64,
+        /// About how many bytes they are.
+        #[serde(default)]
+        bytes: u64,
+        /// The history was long enough to suggest that the workflow continue in a new run.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        suggests_continue: bool,
     },
     /// The turn ended; the command events that follow are what it asked for.
     WorkflowTaskCompleted {
@@ -232,6 +244,12 @@ pub enum EventKind {
     WorkflowExecutionCanceled {
         failure: Failure,
     },
+    /// Command, last event: the workflow goes on in a new run, with these arguments and nothing else of this one.
+    WorkflowExecutionContinuedAsNew {
+        new_run_id: RunId,
+        input: Payload,
+        input_hash: u64,
+    },
 }
 
 impl EventKind {
@@ -257,6 +275,7 @@ impl EventKind {
             Self::WorkflowExecutionCompleted { .. } => "WorkflowExecutionCompleted",
             Self::WorkflowExecutionFailed { .. } => "WorkflowExecutionFailed",
             Self::WorkflowExecutionCanceled { .. } => "WorkflowExecutionCanceled",
+            Self::WorkflowExecutionContinuedAsNew { .. } => "WorkflowExecutionContinuedAsNew",
         }
     }
 
@@ -290,6 +309,34 @@ impl EventKind {
             Self::WorkflowExecutionCompleted { .. }
                 | Self::WorkflowExecutionFailed { .. }
                 | Self::WorkflowExecutionCanceled { .. }
+                | Self::WorkflowExecutionContinuedAsNew { .. }
         )
+    }
+
+    /// About how many bytes the event is in storage: its payloads and texts, and some for the rest.
+    pub fn approximate_bytes(&self) -> u64 {
+        let variable = match self {
+            Self::WorkflowExecutionStarted { input, workflow_type, workflow_id, .. } => {
+                input.bytes.len() + workflow_type.len() + workflow_id.as_str().len() + OPTIONS_BYTES
+            }
+            Self::ActivityTaskScheduled { input, activity_type, key, location, .. } => {
+                input.bytes.len() + activity_type.len() + key.0.len() + location.len() + OPTIONS_BYTES
+            }
+            Self::ActivityTaskCompleted { result, .. }
+            | Self::WorkflowExecutionCompleted { result, .. }
+            | Self::WorkflowExecutionContinuedAsNew { input: result, .. } => result.bytes.len(),
+            Self::ActivityTaskFailed { failure, .. }
+            | Self::ActivityTaskTimedOut { failure, .. }
+            | Self::WorkflowExecutionFailed { failure }
+            | Self::WorkflowExecutionCanceled { failure } => failure.approximate_bytes(),
+            Self::TimerStarted { key, location, .. } => key.0.len() + location.len(),
+            Self::MarkerRecorded { marker: Marker::SideEffect { name, key, value } } => {
+                name.len() + key.0.len() + value.as_ref().map_or(0, |value| value.bytes.len())
+            }
+            Self::MarkerRecorded { marker: Marker::Version { change_id, .. } } => change_id.len(),
+            Self::WorkflowExecutionCancelRequested { reason } => reason.len(),
+            _ => 0,
+        };
+        (variable + EVENT_BYTES) as u64
     }
 }

@@ -68,6 +68,13 @@ impl Failure {
         self
     }
 
+    /// About how many bytes it is in storage.
+    pub fn approximate_bytes(&self) -> usize {
+        self.message.len()
+            + self.causes.iter().map(String::len).sum::<usize>()
+            + self.error.as_ref().map_or(0, |error| error.bytes.len())
+    }
+
     /// The same failure with the texts of its sources, outermost first, within the payload limit.
     #[must_use]
     pub fn with_causes(mut self, causes: Vec<String>) -> Self {

@@ -85,27 +85,50 @@ pub fn check_start(start: &StartRun) -> ProviderResult<()> {
     check_rows(EventId::FIRST, std::slice::from_ref(&start.history)).map(drop)
 }
 
-/// Checks one commit before anything is written and returns the id that the event after it gets.
+/// Checks one commit before anything is written and returns the id that the event after it gets: of the next run, if
+/// the commit continues the instance.
 ///
 /// # Errors
 ///
-/// `Invalid`: history rows that are not consecutive, a close with an open status, a bad name or priority.
+/// `Invalid`: history rows that are not consecutive, a close with a status that ends no instance, a next run that is the
+/// run itself or has no events, a bad name or priority.
 pub fn check_commit(commit: &RunCommit) -> ProviderResult<EventId> {
-    use super::workflow_store::{ActivityChange, Disposition};
-    if let Disposition::Close { status, .. } = &commit.disposition
-        && status.is_open()
-    {
-        let message =
-            format!("instance {} cannot be closed as {status}, which is an open status", commit.instance);
-        return Err(ProviderError::new(ErrorKind::Invalid, message));
-    }
+    use super::workflow_store::ActivityChange;
+    let next_run = check_end(commit)?;
     for change in &commit.activities {
         if let ActivityChange::Insert(row) = change {
             check_type("activity type", &row.activity_type)?;
             check_priority(row.priority)?;
         }
     }
-    check_rows(commit.expected_next, &commit.history)
+    let next = check_rows(commit.expected_next, &commit.history)?;
+    Ok(next_run.unwrap_or(next))
+}
+
+/// Checks how a commit ends its run; the next event of the run in which it continues.
+fn check_end(commit: &RunCommit) -> ProviderResult<Option<EventId>> {
+    use super::workflow_store::Disposition;
+    let invalid = |message: String| Err(ProviderError::new(ErrorKind::Invalid, message));
+    match &commit.disposition {
+        Disposition::Close { status, .. } if status.is_open() => invalid(format!(
+            "instance {} cannot be closed as {status}, which is an open status",
+            commit.instance
+        )),
+        Disposition::Close { status: Status::ContinuedAsNew, .. } => invalid(format!(
+            "instance {} cannot be closed as continued as new: that ends a run, and the instance goes on",
+            commit.instance
+        )),
+        Disposition::Continue { next, .. } if next.run_id == commit.run_id => invalid(format!(
+            "run {} cannot continue in itself; give the next run an id of its own",
+            commit.run_id
+        )),
+        Disposition::Continue { next, .. } if next.history.is_empty() => invalid(format!(
+            "run {} has no events to begin with; its history begins with its start",
+            next.run_id
+        )),
+        Disposition::Continue { next, .. } => check_rows(EventId::FIRST, &next.history).map(Some),
+        _ => Ok(None),
+    }
 }
 
 /// Registered names travel as plain text: a backend may meet one that no attribute has seen.

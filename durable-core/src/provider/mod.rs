@@ -32,7 +32,7 @@ pub use self::status::Status;
 pub use self::workers::{Registered, WorkerRegistration, Workers};
 pub use self::workflow_store::{
     ActivityChange, BlockChange, Claimed, ClaimedRun, CommitBatch, CommitReceipt, Disposition, IdPolicy,
-    NewActivityRow, RowState, RunCommit, StartOutcome, StartRun, WorkflowClaim, WorkflowStore,
+    NewActivityRow, NextRunStart, RowState, RunCommit, StartOutcome, StartRun, WorkflowClaim, WorkflowStore,
 };
 
 /// A storage backend: all roles together.

@@ -27,11 +27,13 @@ pub enum Status {
     Terminated = 13,
     /// Ended by a run timeout.
     TimedOut = 14,
+    /// Of a run, never of an instance: the workflow went on in a new run.
+    ContinuedAsNew = 15,
 }
 
 impl Status {
     /// All of them, in order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::Runnable,
         Self::Executing,
         Self::Waiting,
@@ -42,6 +44,7 @@ impl Status {
         Self::Canceled,
         Self::Terminated,
         Self::TimedOut,
+        Self::ContinuedAsNew,
     ];
 
     /// The number that storage holds.
@@ -73,6 +76,7 @@ impl fmt::Display for Status {
             Self::Canceled => "canceled",
             Self::Terminated => "terminated",
             Self::TimedOut => "timed out",
+            Self::ContinuedAsNew => "continued as new",
         })
     }
 }

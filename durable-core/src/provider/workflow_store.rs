@@ -257,6 +257,25 @@ pub enum Disposition {
         /// The encoded outcome that clients read.
         outcome: Bytes,
     },
+    /// The run is over and the instance goes on in a new one: runnable at once, with its epoch, its messages and
+    /// their dedup keys. Activity rows of the run that ends are removed, those that the commit makes among them.
+    Continue {
+        /// The encoded outcome of the run that ends; its status is [`Status::ContinuedAsNew`].
+        outcome: Bytes,
+        /// The run that begins.
+        next: NextRunStart,
+    },
+}
+
+/// The run in which an instance goes on. Its number is the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct NextRunStart {
+    /// Its id. A known one is `Conflict` for the whole batch.
+    pub run_id: RunId,
+    /// Its id seed.
+    pub seed: IdSeed,
+    /// Its first history rows, from event 1; at least one.
+    pub history: Vec<EncodedBatch>,
 }
 
 /// Proof of one commit.
@@ -264,7 +283,7 @@ pub enum Disposition {
 pub struct CommitReceipt {
     /// The database's clock.
     pub now: Timestamp,
-    /// Id that the next event gets.
+    /// Id that the next event gets: of the run that begins, if the commit continues the instance.
     pub next_event: EventId,
     /// Highest sequence number given to a message of the instance.
     pub inbox_seq: InboxSeq,

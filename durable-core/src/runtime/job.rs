@@ -7,6 +7,7 @@ use super::cache::Cache;
 use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind};
 use crate::id::{BuildId, Epoch, EventId, IdSeed, InstanceId};
+use crate::limits::HistoryLimits;
 use crate::time::Timestamp;
 use crate::workflow::{LiveRun, RunIdentity, TaskFailure, TurnOutput, WorkflowEntry};
 
@@ -23,7 +24,7 @@ pub(super) struct JobRun {
 /// What a thread is to do.
 pub(super) enum JobKind {
     /// Have the run in memory, from the cache or from its history.
-    Load { entry: Option<Arc<dyn WorkflowEntry>>, history: Option<Vec<Event>>, max_events: u64 },
+    Load { entry: Option<Arc<dyn WorkflowEntry>>, history: Option<Vec<Event>>, limits: HistoryLimits },
     /// Deliver `inputs` and the timers that are due at `at`.
     Turn { inputs: Vec<EventKind>, at: Timestamp, build: BuildId },
 }
@@ -65,12 +66,12 @@ pub(super) fn perform(cache: &mut Cache, run: &JobRun, job: JobKind) -> Answer {
     let run_id = run.identity.run_id;
     let cached = cache.take(run.instance, run_id, run.next_event);
     match job {
-        JobKind::Load { entry, history, max_events } => {
+        JobKind::Load { entry, history, limits } => {
             let live = match (cached, history) {
                 (Some(live), _) => live,
                 (None, None) => return Answer::NeedHistory,
                 (None, Some(events)) => {
-                    match LiveRun::load(entry.as_ref(), run.identity.clone(), events, max_events) {
+                    match LiveRun::load(entry.as_ref(), run.identity.clone(), events, limits) {
                         Ok(live) => live,
                         Err(failure) => return Answer::Failed(failure),
                     }

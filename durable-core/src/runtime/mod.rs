@@ -15,6 +15,7 @@ mod job;
 mod leases;
 mod message;
 mod notify;
+mod outcome_message;
 mod ownership;
 mod ownership_claim;
 mod ownership_commit;

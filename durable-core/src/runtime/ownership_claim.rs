@@ -9,13 +9,14 @@ use super::attempts::lost;
 use super::gate::Suspicion;
 use super::job::{JobKind, LoadedRun};
 use super::message::{HistoryFault, Message};
+use super::outcome_message::OutcomeMessage;
 use super::ownership::{OwnedRun, Ownership, Phase};
 use super::shared::Shared;
 use crate::engine::OpenActivity;
 use crate::history::{Event, EventKind, decode_batch};
 use crate::id::{CommandId, Epoch, EventId, IdSeed, InboxSeq, InstanceId, RunId};
 use crate::limits::HISTORY_PAGE_BYTES;
-use crate::provider::{ClaimedRun, ErrorKind, HistoryRead, InboxRead, MessageKind};
+use crate::provider::{ClaimedRun, ErrorKind, HistoryRead, InboxMessage, InboxRead, MessageKind};
 use crate::time::Timestamp;
 use crate::workflow::RunIdentity;
 
@@ -64,7 +65,7 @@ impl Ownership {
     pub(super) fn load(&self, run: &mut OwnedRun, history: Option<Vec<Event>>) {
         run.phase = Phase::Loading;
         let entry = self.shared.registry.workflow(&run.workflow_type).cloned();
-        let job = JobKind::Load { entry, history, max_events: self.shared.max_events };
+        let job = JobKind::Load { entry, history, limits: self.shared.limits };
         self.host.send(run.job(), job);
     }
 
@@ -223,10 +224,23 @@ impl OwnedRun {
         self.find_work(open);
     }
 
+    /// The command of the run that an unread message settles.
+    fn settled_by(&self, message: &InboxMessage) -> Option<CommandId> {
+        if message.kind != MessageKind::ActivityOutcome {
+            return None;
+        }
+        match OutcomeMessage::decode(&message.body) {
+            Ok(outcome) => outcome.command(self.identity.run_id),
+            Err(error) => {
+                tracing::warn!(%error, "a message in the inbox cannot be read");
+                None
+            }
+        }
+    }
+
     /// Open activities that nothing carries out: to be started, or lost with the last owner.
     fn find_work(&mut self, open: Vec<OpenActivity>) {
-        let told: Vec<CommandId> =
-            self.inbox.iter().filter_map(|message| outcome_id(message.kind, &message.body)).collect();
+        let told: Vec<CommandId> = self.inbox.iter().filter_map(|message| self.settled_by(message)).collect();
         for open in open {
             if self.rows.contains(&open.id) || told.contains(&open.id) {
                 continue;
@@ -263,17 +277,4 @@ fn scheduled_locally(events: &[Event]) -> (Option<IdSeed>, Vec<OpenActivity>) {
         }
     }
     (seed, open.into_values().collect())
-}
-
-fn outcome_id(kind: MessageKind, body: &[u8]) -> Option<CommandId> {
-    if kind != MessageKind::ActivityOutcome {
-        return None;
-    }
-    match serde_json::from_slice::<EventKind>(body) {
-        Ok(event) => event.settled_activity(),
-        Err(error) => {
-            tracing::warn!(%error, "a message in the inbox cannot be read");
-            None
-        }
-    }
 }

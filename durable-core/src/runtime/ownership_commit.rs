@@ -9,9 +9,10 @@ use crate::history::{Event, EventKind, Placement, encode_events};
 use crate::id::{CommandId, Epoch, EventId, InboxSeq, InstanceId};
 use crate::limits::{BLOCKED_RETRY_FIRST, BLOCKED_RETRY_MAX};
 use crate::provider::{
-    ActivityChange, BlockChange, CommitReceipt, Disposition, ErrorKind, ProviderResult, RunCommit, Status,
+    ActivityChange, BlockChange, CommitReceipt, Disposition, ErrorKind, NextRunStart, ProviderResult,
+    RunCommit, Status,
 };
-use crate::workflow::TurnOutput;
+use crate::workflow::{NextRun, TurnOutput};
 
 /// What a commit holds besides what the run itself keeps.
 #[derive(Default)]
@@ -33,7 +34,7 @@ impl Ownership {
         run.next_timer = output.next_timer;
         run.clear_block |= run.blocked_attempts > 0;
         run.blocked_attempts = 0;
-        let close = match output.closed.as_ref().map(close).transpose() {
+        let close = match end_of(output.closed.as_ref(), output.next_run.as_deref()) {
             Ok(close) => close,
             Err(reason) => {
                 self.host.evict(run.instance);
@@ -212,10 +213,7 @@ impl Ownership {
         run.pass = None;
         after.tell.iter().for_each(tokio_util::sync::CancellationToken::cancel);
         if after.disposition != Disposition::Keep {
-            if let Disposition::Close { status, outcome } = after.disposition {
-                tracing::debug!(%instance, %status, "run closed");
-                self.shared.wakeups.closed(instance, Some(Closed { status, outcome }));
-            }
+            self.tell_end(instance, after.disposition);
             if receipt.status == Status::Runnable {
                 self.shared.wakeups.wake_pollers();
             }
@@ -244,6 +242,41 @@ impl Ownership {
         self.runs.insert(instance, run);
         self.with(instance, epoch, |_, _| {});
     }
+}
+
+impl Ownership {
+    /// A run is over, and that is stored.
+    fn tell_end(&self, instance: InstanceId, disposition: Disposition) {
+        match disposition {
+            Disposition::Close { status, outcome } => {
+                tracing::debug!(%instance, %status, "run closed");
+                self.shared.wakeups.closed(instance, Some(Closed { status, outcome }));
+            }
+            Disposition::Continue { next, .. } => {
+                tracing::debug!(%instance, next_run = %next.run_id, "run continued as new");
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What the end of a run means for the instance.
+fn end_of(closed: Option<&EventKind>, next: Option<&NextRun>) -> Result<Option<Disposition>, String> {
+    match (closed, next) {
+        (None, _) => Ok(None),
+        (Some(_), Some(next)) => go_on(next).map(Some),
+        (Some(event), None) => close(event).map(Some),
+    }
+}
+
+/// The instance goes on in a new run.
+fn go_on(next: &NextRun) -> Result<Disposition, String> {
+    let history = encode_events(&next.events)
+        .map_err(|error| format!("the first events of the next run cannot be encoded: {error}"))?;
+    Ok(Disposition::Continue {
+        outcome: encoded(&RunOutcome::ContinuedAsNew(next.run_id))?,
+        next: NextRunStart { run_id: next.run_id, seed: next.seed, history },
+    })
 }
 
 /// What a terminal event means for the instance.

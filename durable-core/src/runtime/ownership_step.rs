@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::job::{Answer, JobKind};
 use super::message::Message;
+use super::outcome_message::OutcomeMessage;
 use super::ownership::{OwnedRun, Ownership, Phase};
 use super::ownership_claim::tell;
 use super::ownership_commit::CommitParts;
@@ -192,20 +193,23 @@ impl OwnedRun {
     fn take_inbox(&mut self) -> Result<(), String> {
         for message in std::mem::take(&mut self.inbox) {
             let event = match message.kind {
-                MessageKind::CancelRequest => EventKind::WorkflowExecutionCancelRequested {
+                MessageKind::CancelRequest => Some(EventKind::WorkflowExecutionCancelRequested {
                     reason: String::from_utf8_lossy(&message.body).into_owned(),
-                },
+                }),
                 MessageKind::ActivityOutcome => {
-                    serde_json::from_slice::<EventKind>(&message.body).map_err(|error| {
+                    let outcome = OutcomeMessage::decode(&message.body).map_err(|error| {
                         format!("message {} in the inbox cannot be read as an outcome: {error}", message.seq)
-                    })?
+                    })?;
+                    // The workflow went on in a new run before it was read: nobody waits for it any more.
+                    outcome.for_run(self.identity.run_id)
                 }
             };
+            self.consumed = self.consumed.max(message.seq);
+            let Some(event) = event else { continue };
             if let Some(id) = event.settled_activity() {
                 self.rows.remove(&id);
             }
             self.inputs.push(event);
-            self.consumed = self.consumed.max(message.seq);
         }
         Ok(())
     }

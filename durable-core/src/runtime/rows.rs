@@ -13,6 +13,7 @@ use tokio_util::task::TaskTracker;
 use super::attempts::{self, Attempt, Task, Verdict, judge};
 use super::gate::Suspicion;
 use super::message::{HeldRow, Message};
+use super::outcome_message::OutcomeMessage;
 use super::shared::Shared;
 use crate::history::{EventKind, Failure, FailureKind};
 use crate::id::ActivityRowId;
@@ -132,8 +133,8 @@ impl Rows {
     }
 
     async fn settle(&self, row: &ClaimedActivity, event: EventKind) {
-        let message = match serde_json::to_vec(&event) {
-            Ok(message) => Bytes::from(message),
+        let message = match OutcomeMessage::encode(row.run_id, event) {
+            Ok(message) => message,
             Err(error) => return tracing::error!(row = %row.row, %error, "an outcome cannot be encoded"),
         };
         let outcome = ActivityOutcome {

@@ -15,6 +15,7 @@ use super::registry::Registry;
 use super::tasks::Tasks;
 use crate::activity::StateMap;
 use crate::id::{BuildId, Incarnation, QueueName};
+use crate::limits::HistoryLimits;
 use crate::provider::{Provider, ProviderError};
 use crate::time::{Clock, Timestamp};
 
@@ -33,7 +34,7 @@ pub(super) struct Shared {
     pub(super) queue: QueueName,
     pub(super) lease: Duration,
     pub(super) max_runs: usize,
-    pub(super) max_events: u64,
+    pub(super) limits: HistoryLimits,
     /// Commits in one flush at most.
     pub(super) flush_max: usize,
     pub(super) ids: Arc<Ids>,
@@ -72,7 +73,7 @@ pub(super) struct SharedParts {
     pub(super) queue: QueueName,
     pub(super) lease: Duration,
     pub(super) max_runs: usize,
-    pub(super) max_events: u64,
+    pub(super) limits: HistoryLimits,
     pub(super) flush_max: usize,
     pub(super) ids: Arc<Ids>,
     pub(super) tasks: Tasks,
@@ -103,7 +104,7 @@ impl Shared {
             queue: parts.queue,
             lease: parts.lease,
             max_runs: parts.max_runs,
-            max_events: parts.max_events,
+            limits: parts.limits,
             flush_max: parts.flush_max,
             ids: parts.ids,
             tasks: parts.tasks,

@@ -125,7 +125,7 @@ fn spawn(
         lease: options.lease,
         // Owned runs fit into the cache of one thread: otherwise they could evict each other for ever.
         max_runs: options.max_runs.min(options.cache),
-        max_events: options.max_events,
+        limits: options.limits,
         // One turn per flush, so that the n-th commit is the same turn each time.
         flush_max: if durable.inline.is_some() { 1 } else { FLUSH_MAX },
         ids: Arc::clone(&durable.ids),

@@ -19,7 +19,7 @@ use super::shared::Shared;
 use super::start::{StartError, start};
 use crate::activity::{Activity, ActivityEntry, StateMap};
 use crate::id::{BuildId, Incarnation, InvalidName, QueueName, SlotName};
-use crate::limits::{HISTORY_MAX_EVENTS, LEASE_DEFAULT, TURN_LIMIT_DEFAULT};
+use crate::limits::{HistoryLimits, LEASE_DEFAULT, TURN_LIMIT_DEFAULT};
 use crate::workflow::{Workflow, entry_of};
 
 /// How long running attempts may take to end after a shutdown began, by default.
@@ -37,7 +37,7 @@ pub(super) struct Options {
     pub(super) queue: QueueName,
     pub(super) max_activities: usize,
     pub(super) max_runs: usize,
-    pub(super) max_events: u64,
+    pub(super) limits: HistoryLimits,
     pub(super) threads: usize,
     pub(super) cache: usize,
     pub(super) lease: Duration,
@@ -70,7 +70,7 @@ impl WorkerBuilder {
             queue: QueueName::default_queue(),
             max_activities: 256,
             max_runs: 1000,
-            max_events: HISTORY_MAX_EVENTS,
+            limits: HistoryLimits::default(),
             threads,
             cache: 1000,
             lease: LEASE_DEFAULT,
@@ -143,7 +143,15 @@ impl WorkerBuilder {
 
     /// Events of one history past which further commands are refused. Default 20,000.
     pub fn max_events(mut self, events: u64) -> Self {
-        self.options.max_events = events;
+        self.options.limits.max_events = events;
+        self
+    }
+
+    /// From how many events, and from about how many bytes of history on, `ctx.continue_as_new_suggested()` says so.
+    /// Default 10,000 and 32 MiB.
+    pub fn suggest_continue_as_new(mut self, events: u64, bytes: u64) -> Self {
+        self.options.limits.suggest_events = events;
+        self.options.limits.suggest_bytes = bytes;
         self
     }
 

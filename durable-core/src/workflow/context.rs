@@ -9,6 +9,8 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+use super::continue_as_new::ContinueAsNew;
+use super::definition::Workflow;
 use super::future::{Block, DurableFuture};
 use super::run::{RunCell, set_reach};
 use super::spawn::{TaskHandle, spawn};
@@ -194,6 +196,44 @@ impl WorkflowContext {
     fn ask_version(&self, request: VersionRequest<'_>) -> u32 {
         let version = self.run().engine.borrow_mut().version(request);
         version.unwrap_or_else(|Halted| resume_unwind(Box::new(HaltedCode)))
+    }
+
+    /// Whether the history has become long enough to go on in a new run: from 10,000 events or about 32 MiB on, by
+    /// default. Recorded with each turn, so that replay answers the same.
+    pub fn continue_as_new_suggested(&self) -> bool {
+        self.run().engine.borrow().suggests_continue()
+    }
+
+    /// Ends this run and goes on in a new one of the same workflow, queue and options, with these arguments and an
+    /// empty history. Workflow id, handle and unread messages stay; a request to cancel holds for the next run too.
+    /// Activities and timers of this run that are still open are given up.
+    ///
+    /// The run ends where the future is awaited, in one commit with the beginning of the next.
+    ///
+    /// ```
+    /// # use durable::prelude::*;
+    /// # #[activity] async fn check_in(_ctx: &ActivityContext, day: u64) -> Result<(), String> { Ok(()) }
+    /// #[workflow]
+    /// async fn every_day(ctx: &WorkflowContext, mut day: u64) -> Result<(), WorkflowError> {
+    ///     loop {
+    ///         check_in(ctx, day).await?;
+    ///         ctx.sleep(std::time::Duration::from_secs(86_400)).await?;
+    ///         day += 1;
+    ///         if ctx.continue_as_new_suggested() {
+    ///             return ctx.continue_as_new::<every_day>(day).await;
+    ///         }
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// Another workflow than the run's own, and arguments that cannot be encoded or are over 2 MiB, block the run,
+    /// which keeps its state.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "arguments are handed over, as in a call of the workflow"
+    )]
+    pub fn continue_as_new<W: Workflow>(&self, input: W::Input) -> ContinueAsNew<W> {
+        ContinueAsNew::new(self.weak(), &input)
     }
 
     /// A random number derived from the run's recorded seed and this call's key: equal on every replay,

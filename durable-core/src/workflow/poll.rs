@@ -5,11 +5,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 
+use super::context::HaltedCode;
 use super::entry::{Start, WorkflowEntry};
 use super::run::RunCell;
 use crate::engine::{Delivery, Engine, Fault, OpenActivity, PastTurn, Tail, TurnSplitter, TurnStart};
-use crate::history::{Event, EventKind};
+use crate::history::{Event, EventKind, StartOptions};
 use crate::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
+use crate::limits::HistoryLimits;
 use crate::panics::panic_text;
 use crate::time::Timestamp;
 
@@ -45,6 +47,19 @@ pub struct TurnOutput {
     pub closed: Option<EventKind>,
     /// When the next timer is due.
     pub next_timer: Option<Timestamp>,
+    /// The run in which the workflow goes on, if it does.
+    pub next_run: Option<Box<NextRun>>,
+}
+
+/// The beginning of the run in which a workflow continues.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NextRun {
+    /// Its id.
+    pub run_id: RunId,
+    /// Its id seed.
+    pub seed: IdSeed,
+    /// The first events of its history.
+    pub events: Vec<Event>,
 }
 
 /// A run in memory. It never leaves its thread; after an error it must be dropped.
@@ -58,6 +73,13 @@ pub struct LiveRun {
     /// Time of the last event.
     last: Timestamp,
     seed: IdSeed,
+    /// About how many bytes the events are.
+    bytes: u64,
+    number: u32,
+    options: StartOptions,
+    limits: HistoryLimits,
+    /// A turn was told before to continue in a new run.
+    suggested: bool,
 }
 
 impl Drop for LiveRun {
@@ -73,7 +95,7 @@ impl Drop for LiveRun {
 impl LiveRun {
     /// Replays a history: every past turn is taken again and must ask for exactly what it asked for then.
     ///
-    /// `entry` is `None` when no such workflow is registered. `max_events` limits the history.
+    /// `entry` is `None` when no such workflow is registered.
     ///
     /// # Errors
     ///
@@ -82,11 +104,11 @@ impl LiveRun {
         entry: Option<&Arc<dyn WorkflowEntry>>,
         identity: RunIdentity,
         events: Vec<Event>,
-        max_events: u64,
+        limits: HistoryLimits,
     ) -> Result<Self, TaskFailure> {
         let fail = |reason: String| TaskFailure { reason, inputs: Vec::new() };
-        let Some(Event { kind: EventKind::WorkflowExecutionStarted { seed, workflow_type, .. }, .. }) =
-            events.first()
+        let Some(EventKind::WorkflowExecutionStarted { seed, workflow_type, run_number, options, .. }) =
+            events.first().map(|event| &event.kind)
         else {
             return Err(fail(
                 Fault::Corrupt {
@@ -103,7 +125,7 @@ impl LiveRun {
             )));
         }
         let seed = *seed;
-        let engine = Engine::new(workflow_type, seed, max_events);
+        let engine = Engine::new(workflow_type, seed, limits.max_events);
         let mut live = Self {
             run: RunCell::new(identity, seed, engine),
             entry: entry.cloned(),
@@ -111,6 +133,11 @@ impl LiveRun {
             next: EventId(events.len() as u64 + 1),
             last: events.iter().map(|event| event.at).max().unwrap_or(Timestamp::from_micros(0)),
             seed,
+            bytes: events.iter().map(|event| event.kind.approximate_bytes()).sum(),
+            number: *run_number,
+            options: options.clone(),
+            limits,
+            suggested: false,
         };
         live.replay(events).map_err(fail)?;
         Ok(live)
@@ -135,10 +162,14 @@ impl LiveRun {
     }
 
     fn replay_turn(&mut self, turn: PastTurn) -> Result<(), String> {
+        let suggests_continue =
+            matches!(turn.started.kind, EventKind::WorkflowTaskStarted { suggests_continue: true, .. });
+        self.suggested |= suggests_continue;
         self.run.engine.borrow_mut().begin_turn(TurnStart {
             at: turn.started.at,
             recorded: Some(turn.commands),
             events: turn.started.id.0,
+            suggests_continue,
         });
         self.deliver_all(&turn.inputs)?;
         let ended = self.run.engine.borrow_mut().end_turn();
@@ -155,6 +186,8 @@ impl LiveRun {
             }
             match polled {
                 Ok(result) => result?,
+                // Code of a run that is over may still be dropped, and ask for something then.
+                Err(payload) if payload.is::<HaltedCode>() && self.is_closed() => {}
                 Err(payload) => return Err(self.describe_panic(payload.as_ref())),
             }
         }
@@ -267,8 +300,14 @@ impl LiveRun {
         let at = at.max(self.last);
         self.last = at;
         let fresh = number(self.next, at, inputs);
-        let started_id = EventId(self.next.0 + fresh.len() as u64);
-        self.run.engine.borrow_mut().begin_turn(TurnStart { at, recorded: None, events: started_id.0 });
+        self.bytes += fresh.iter().map(|event| event.kind.approximate_bytes()).sum::<u64>();
+        let started = self.task_started(EventId(self.next.0 + fresh.len() as u64));
+        self.run.engine.borrow_mut().begin_turn(TurnStart {
+            at,
+            recorded: None,
+            events: started.id.0,
+            suggests_continue: started.suggests_continue,
+        });
         let mut delivered = tail.inputs;
         delivered.extend(fresh.iter().cloned());
         if let Err(reason) = self.deliver_all(&delivered) {
@@ -279,7 +318,23 @@ impl LiveRun {
             Ok(commands) => commands,
             Err(fault) => return Err(TaskFailure { reason: fault.to_string(), inputs: fresh }),
         };
-        Ok(self.finish_turn(fresh, commands, at, started_id, build))
+        Ok(self.finish_turn(fresh, commands, at, started, build))
+    }
+
+    /// What the turn's `WorkflowTaskStarted` will say.
+    fn task_started(&mut self, id: EventId) -> TaskStarted {
+        let suggests_continue = self.limits.suggests_continue(id.0, self.bytes);
+        if suggests_continue && !std::mem::replace(&mut self.suggested, true) {
+            tracing::warn!(
+                workflow_id = %self.run.identity.workflow_id,
+                workflow = self.name(),
+                events = id.0,
+                bytes = self.bytes,
+                max_events = self.limits.max_events,
+                "the history of a run has become long; let it continue in a new one (`ctx.continue_as_new`)"
+            );
+        }
+        TaskStarted { id, bytes: self.bytes, suggests_continue }
     }
 
     fn finish_turn(
@@ -287,11 +342,12 @@ impl LiveRun {
         mut events: Vec<Event>,
         commands: Vec<EventKind>,
         at: Timestamp,
-        started: EventId,
+        started: TaskStarted,
         build: &BuildId,
     ) -> TurnOutput {
+        let TaskStarted { id: started, bytes, suggests_continue } = started;
         let mut own = vec![
-            EventKind::WorkflowTaskStarted { events: started.0 },
+            EventKind::WorkflowTaskStarted { events: started.0, bytes, suggests_continue },
             EventKind::WorkflowTaskCompleted { started, build: build.clone() },
         ];
         let scheduled_now: Vec<_> = commands.iter().filter_map(scheduled_id).collect();
@@ -299,6 +355,7 @@ impl LiveRun {
         let cancelled = cancelled.collect();
         let closed = commands.iter().find(|command| command.is_terminal()).cloned();
         own.extend(commands);
+        self.bytes += own.iter().map(EventKind::approximate_bytes).sum::<u64>();
         events.extend(number(started, at, own));
         self.next = EventId(events.last().map_or(self.next.0, |event| event.id.0 + 1));
         let engine = self.run.engine.borrow();
@@ -307,8 +364,41 @@ impl LiveRun {
             None => scheduled_now.iter().filter_map(|id| engine.open_activity(*id).cloned()).collect(),
         };
         drop(engine);
-        TurnOutput { events, scheduled, cancelled, closed, next_timer: self.next_timer() }
+        let next_run = closed.as_ref().and_then(|closed| self.next_run(closed, at)).map(Box::new);
+        TurnOutput { events, scheduled, cancelled, closed, next_timer: self.next_timer(), next_run }
     }
+
+    /// The run in which the workflow goes on: with the options of this one, and a request to cancel that it had.
+    fn next_run(&self, closed: &EventKind, at: Timestamp) -> Option<NextRun> {
+        let EventKind::WorkflowExecutionContinuedAsNew { new_run_id, input, .. } = closed else {
+            return None;
+        };
+        let engine = self.run.engine.borrow();
+        let seed = engine.next_seed();
+        let mut kinds = vec![EventKind::WorkflowExecutionStarted {
+            workflow_id: self.run.identity.workflow_id.clone(),
+            workflow_type: engine.workflow_type().to_owned(),
+            run_number: self.number.saturating_add(1),
+            seed,
+            input: input.clone(),
+            options: self.options.clone(),
+            continued_from: Some(self.run.identity.run_id),
+        }];
+        kinds.extend(
+            engine
+                .cancel_reason()
+                .map(|reason| EventKind::WorkflowExecutionCancelRequested { reason: reason.to_owned() }),
+        );
+        Some(NextRun { run_id: *new_run_id, seed, events: number(EventId::FIRST, at, kinds) })
+    }
+}
+
+/// What a new turn's `WorkflowTaskStarted` says.
+#[derive(Clone, Copy)]
+struct TaskStarted {
+    id: EventId,
+    bytes: u64,
+    suggests_continue: bool,
 }
 
 fn number(first: EventId, at: Timestamp, kinds: Vec<EventKind>) -> Vec<Event> {

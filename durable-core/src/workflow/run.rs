@@ -195,12 +195,17 @@ impl RunCell {
         drop(task);
     }
 
-    /// Polls woken tasks until none is left or the task has failed.
+    /// Polls woken tasks until none is left, the run is over or the task has failed.
     pub(super) fn poll_ready(self: &Rc<Self>) {
-        while self.engine.borrow().fault().is_none() {
+        while !self.is_over() {
             let Some(task) = self.ready.pop() else { return };
             self.poll_task(task);
         }
+    }
+
+    fn is_over(&self) -> bool {
+        let engine = self.engine.borrow();
+        engine.is_closed() || engine.fault().is_some()
     }
 
     fn poll_task(self: &Rc<Self>, id: u64) {

@@ -110,6 +110,7 @@ async fn a_failure_after_each_change_of_a_commit_leaves_every_table_as_it_was() 
             "DELETE inbox_dedup",
             "INSERT activities",
             "INSERT history",
+            "INSERT runs",
             "UPDATE instances",
             "UPDATE runs",
         ];
@@ -135,6 +136,7 @@ fn a_commit_has_these_statements() {
         "workflow_commit",
         "workflow_commit_find",
         "workflow_commit_inbox",
+        "workflow_continue_run",
     ];
     assert_eq!(statements.into_iter().collect::<Vec<_>>(), expected, "let `World` reach the new one too");
 }

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use durable_core::id::{
-    BuildId, CommandId, FlushId, InboxSeq, Incarnation, InstanceId, QueueName, RequestId, SlotName,
+    BuildId, CommandId, FlushId, IdSeed, InboxSeq, Incarnation, InstanceId, QueueName, RequestId, RunId,
+    SlotName,
 };
 use durable_core::provider::{
     ActivityChange, ActivityClaim, ActivityOutcome, ActivityQueue, ActivityRetry, BlockChange, CancelRequest,
     ClaimedActivity, ClaimedRun, CommitBatch, Disposition, Inbox, LeaseRenewal, Maintenance, NewActivityRow,
-    ProviderResult, RunCommit, StartRun, Status, SweepParams, WorkerRegistration, Workers, WorkflowClaim,
-    WorkflowStore,
+    NextRunStart, ProviderResult, RunCommit, StartRun, Status, SweepParams, WorkerRegistration, Workers,
+    WorkflowClaim, WorkflowStore,
 };
 use durable_core::time::Timestamp;
 use durable_sqlite::SqliteProvider;
@@ -69,7 +70,7 @@ fn at(seconds: u64) -> Timestamp {
 #[derive(Debug)]
 pub(crate) struct World {
     worker: Incarnation,
-    /// Two runs that the worker owns, with messages and rows.
+    /// Three runs that the worker owns, with messages and rows.
     owned: Vec<ClaimedRun>,
     /// Two rows that the worker holds.
     held: Vec<ClaimedActivity>,
@@ -81,12 +82,12 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// Makes it, all at one point in time: two owned runs with messages and rows of which the worker holds two; two
+    /// Makes it, all at one point in time: three owned runs with messages and rows of which the worker holds two; two
     /// runnable runs, one to be dead-lettered; two that are due; one blocked by another build.
     pub(crate) async fn new(provider: &SqliteProvider) -> Self {
         let worker = Incarnation::fresh();
         register(provider, worker).await.unwrap();
-        let owned = owned(provider, worker, &["a", "b"]).await;
+        let owned = owned(provider, worker, &["a", "b", "c"]).await;
         for run in &owned {
             for _ in 0..2 {
                 cancel(provider, run.instance, RequestId::fresh()).await.unwrap();
@@ -108,7 +109,7 @@ impl World {
         provider.workflow_start(starts.to_vec()).await.unwrap();
         Self {
             worker,
-            commits: vec![turn(&owned[0], 10), end(&owned[1])],
+            commits: vec![turn(&owned[0], 10), end(&owned[1]), go_on(&owned[2])],
             owned,
             held,
             starts: ["new-1", "new-2"]
@@ -131,7 +132,7 @@ impl World {
                 Ok(())
             }
             Call::ActivityClaim => {
-                assert_eq!(provider.activity_claim(activity_claim(self.worker)).await?.len(), 2);
+                assert_eq!(provider.activity_claim(activity_claim(self.worker)).await?.len(), 4);
                 Ok(())
             }
             Call::Settle => all(provider.activity_settle(self.outcomes()).await?),
@@ -144,7 +145,7 @@ impl World {
             }
             Call::Reap => {
                 let reaped = provider.lease_reap(SweepParams { limit: 9, now: Some(at(100)) }).await?;
-                assert_eq!((reaped.instances, reaped.activities), (2, 2));
+                assert_eq!((reaped.instances, reaped.activities), (3, 2));
                 Ok(())
             }
             Call::Sweep => {
@@ -163,7 +164,7 @@ impl World {
     /// A turn of many rows and many pages.
     pub(crate) async fn large_commit(&self, provider: &SqliteProvider) -> ProviderResult<()> {
         let large = RunCommit { flush: FlushId::fresh(), ..turn(&self.owned[0], 60_000) };
-        commit(provider, self.worker, vec![large, self.commits[1].clone()]).await
+        commit(provider, self.worker, vec![large, self.commits[1].clone(), self.commits[2].clone()]).await
     }
 
     fn outcomes(&self) -> Vec<ActivityOutcome> {
@@ -310,6 +311,21 @@ fn end(run: &ClaimedRun) -> RunCommit {
     RunCommit {
         history: vec![batch(2, 1, 10)],
         disposition: Disposition::Close { status: Status::Completed, outcome: "done".into() },
+        ..empty(run)
+    }
+}
+
+/// The end of a run whose instance goes on in another.
+fn go_on(run: &ClaimedRun) -> RunCommit {
+    let next = NextRunStart {
+        run_id: RunId::fresh(),
+        seed: IdSeed::fresh(),
+        history: vec![batch(1, 1, 10), batch(2, 1, 10)],
+    };
+    RunCommit {
+        history: vec![batch(2, 1, 10)],
+        consumed_through: InboxSeq(1),
+        disposition: Disposition::Continue { outcome: "went on".into(), next },
         ..empty(run)
     }
 }

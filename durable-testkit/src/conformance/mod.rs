@@ -11,6 +11,7 @@ pub mod atomic;
 pub mod claim;
 pub mod clock;
 pub mod commit;
+pub mod continued;
 mod harness;
 pub mod inbox;
 pub mod lease;
@@ -71,6 +72,18 @@ macro_rules! conformance {
                 a_kept_run_has_its_lease_renewed_never_shortened,
                 a_released_run_waits_or_runs_as_it_asked,
                 a_closed_run_gives_its_id_back_and_refuses_writes,
+            ]
+        );
+        $crate::conformance_area!(
+            $open,
+            continued,
+            [
+                a_run_that_continues_ends_and_the_next_begins_in_one_commit,
+                messages_and_their_dedup_keys_outlive_a_run_that_continues,
+                what_a_run_had_asked_for_is_gone_when_it_continues,
+                a_repeated_or_stale_continuation_begins_no_second_run,
+                a_continuation_that_makes_no_sense_is_refused,
+                continuations_and_ends_in_one_batch_hurt_no_other,
             ]
         );
         $crate::conformance_area!(

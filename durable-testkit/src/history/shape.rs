@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use durable_core::history::{Event, EventKind};
-use durable_core::id::{CommandId, EventId};
+use durable_core::id::{CommandId, EventId, RunId};
 
 /// What of the commands seen so far is still open.
 #[derive(Default)]
@@ -11,6 +11,9 @@ struct Open {
     activities: BTreeSet<CommandId>,
     cancelled: BTreeSet<CommandId>,
     timers: BTreeSet<CommandId>,
+    /// Fired among the inputs of the turn under way: what was delivered before may still cancel them.
+    fired: BTreeSet<CommandId>,
+    in_commands: bool,
     last_command: u64,
     turn: Option<EventId>,
 }
@@ -38,9 +41,57 @@ pub(super) fn check(events: &[Event]) -> Result<(), String> {
     Ok(())
 }
 
+/// Whether a run begins as the run before it ended.
+pub(super) fn check_link(run: RunId, ended: &[Event], begun: &[Event]) -> Result<(), String> {
+    let (Some(first), Some(last), Some(start)) = (ended.first(), ended.last(), begun.first()) else {
+        return Err(format!("run {run} or the one after it has no events"));
+    };
+    let EventKind::WorkflowExecutionStarted { workflow_id, workflow_type, run_number, seed, options, .. } =
+        &first.kind
+    else {
+        return Err(format!("run {run} does not begin with its start"));
+    };
+    let EventKind::WorkflowExecutionContinuedAsNew { input, .. } = &last.kind else {
+        return Err(format!("run {run} does not continue"));
+    };
+    match &start.kind {
+        EventKind::WorkflowExecutionStarted {
+            workflow_id: id,
+            workflow_type: kind,
+            run_number: number,
+            seed: own_seed,
+            input: arguments,
+            options: own_options,
+            continued_from,
+        } => {
+            let same = (id, kind, own_options, arguments) == (workflow_id, workflow_type, options, input);
+            let new = *number == run_number + 1 && own_seed != seed && *continued_from == Some(run);
+            if !same || !new {
+                return Err(format!("the run after {run} does not begin as it ended: {:?}", start.kind));
+            }
+        }
+        other => return Err(format!("the run after {run} begins with {}", other.name())),
+    }
+    let asked = |events: &[Event]| {
+        events.iter().any(|event| matches!(event.kind, EventKind::WorkflowExecutionCancelRequested { .. }))
+    };
+    if asked(ended) && !asked(begun.get(1..2).unwrap_or_default()) {
+        return Err(format!("run {run} was asked to cancel, and the run after it does not know"));
+    }
+    if start.at < last.at {
+        return Err(format!("the run after {run} begins before that one ended"));
+    }
+    Ok(())
+}
+
 impl Open {
     fn see(&mut self, event: &Event) -> Result<(), String> {
         let settled = event.kind.settled_activity();
+        if self.in_commands && !event.kind.is_command() {
+            self.fired.clear();
+        }
+        self.in_commands =
+            event.kind.is_command() || matches!(event.kind, EventKind::WorkflowTaskCompleted { .. });
         match &event.kind {
             EventKind::WorkflowTaskStarted { .. } => self.turn = Some(event.id),
             EventKind::WorkflowTaskCompleted { started, .. } if self.turn.take() != Some(*started) => {
@@ -60,8 +111,16 @@ impl Open {
                 self.command(*id)?;
                 self.timers.insert(*id);
             }
-            EventKind::TimerFired { id } | EventKind::TimerCanceled { id } if !self.timers.remove(id) => {
-                return Err(format!("names timer {id}, which is not open"));
+            EventKind::TimerFired { id } => {
+                if !self.timers.remove(id) {
+                    return Err(format!("names timer {id}, which is not open"));
+                }
+                self.fired.insert(*id);
+            }
+            EventKind::TimerCanceled { id } => {
+                if !self.timers.remove(id) && !self.fired.remove(id) {
+                    return Err(format!("names timer {id}, which is not open"));
+                }
             }
             // The outcome of a cancelled activity may still arrive, and changes nothing.
             _ => {

@@ -20,12 +20,12 @@ impl Inspect for MemoryProvider {
 
     async fn history_read(&self, params: HistoryRead) -> ProviderResult<HistoryPage> {
         let state = self.state();
-        let found = state.instances.values().find(|instance| instance.run_id == params.run_id);
-        let Some(instance) = found else { return Err(unknown_run(params.run_id)) };
+        let found = state.instances.values().find_map(|instance| instance.history_of(params.run_id));
+        let Some((history, end)) = found else { return Err(unknown_run(params.run_id)) };
         let mut rows = Vec::new();
         let mut next = None;
         let mut size = 0;
-        for row in instance.history.iter().filter(|row| row.first >= params.from) {
+        for row in history.iter().filter(|row| row.first >= params.from) {
             if size >= params.max_bytes && !rows.is_empty() {
                 next = Some(row.first);
                 break;
@@ -34,8 +34,8 @@ impl Inspect for MemoryProvider {
             rows.push(row.clone());
         }
         let reached = check_stored_rows(params.run_id, params.from, &rows)?;
-        if next.is_none() && reached < instance.next_event {
-            return Err(missing_events(params.run_id, reached, instance.next_event));
+        if next.is_none() && reached < end {
+            return Err(missing_events(params.run_id, reached, end));
         }
         Ok(HistoryPage { rows, next })
     }
@@ -47,7 +47,7 @@ fn view(id: i64, instance: &Instance) -> InstanceView {
         workflow_id: instance.workflow_id.clone(),
         workflow_type: instance.workflow_type.clone(),
         run_id: instance.run_id,
-        run_number: 1,
+        run_number: instance.run_number,
         status: instance.status,
         blocked: instance.blocked.as_ref().map(|(reason, _)| BlockedView {
             reason: reason.clone(),

@@ -8,7 +8,7 @@ use durable_core::id::{
     BuildId, CommandId, Epoch, EventId, FlushId, InboxSeq, Incarnation, InstanceId, QueueName, RequestId,
     RunId, SlotName, WorkflowId,
 };
-use durable_core::provider::{InboxMessage, MessageKind, Status};
+use durable_core::provider::{InboxMessage, MessageKind, NextRunStart, Status};
 use durable_core::time::Timestamp;
 
 /// Everything that is stored.
@@ -27,7 +27,15 @@ pub(super) struct Claim {
     pub(super) expires_at: Timestamp,
 }
 
-/// One instance with its one run.
+/// A run that went on in a later one.
+#[derive(Debug)]
+pub(super) struct EarlierRun {
+    pub(super) run_id: RunId,
+    pub(super) history: Vec<EncodedBatch>,
+    pub(super) next_event: EventId,
+}
+
+/// One instance with its open or last run, and the runs before it.
 #[derive(Debug)]
 pub(super) struct Instance {
     pub(super) workflow_id: WorkflowId,
@@ -35,6 +43,8 @@ pub(super) struct Instance {
     pub(super) input_digest: [u8; 32],
     pub(super) request_id: RequestId,
     pub(super) run_id: RunId,
+    pub(super) run_number: u32,
+    pub(super) earlier: Vec<EarlierRun>,
     pub(super) queue: QueueName,
     pub(super) priority: u8,
     pub(super) status: Status,
@@ -105,6 +115,11 @@ impl State {
             .map(|(id, instance)| (*id, instance))
     }
 
+    /// Whether there is such a run.
+    pub(super) fn knows(&self, run: RunId) -> bool {
+        self.instances.values().any(|instance| instance.history_of(run).is_some())
+    }
+
     /// Instances that this worker owns and that have unread messages.
     pub(super) fn pending(&self, owner: Incarnation) -> impl Iterator<Item = InstanceId> + '_ {
         self.instances
@@ -137,6 +152,23 @@ impl State {
 }
 
 impl Instance {
+    /// The history of one of its runs, and the id of the event that would follow it.
+    pub(super) fn history_of(&self, run: RunId) -> Option<(&[EncodedBatch], EventId)> {
+        if self.run_id == run {
+            return Some((&self.history, self.next_event));
+        }
+        let earlier = self.earlier.iter().find(|earlier| earlier.run_id == run)?;
+        Some((&earlier.history, earlier.next_event))
+    }
+
+    /// Goes on in a new run; the last one keeps its history.
+    pub(super) fn go_on(&mut self, next: &NextRunStart, next_event: EventId) {
+        let run_id = std::mem::replace(&mut self.run_id, next.run_id);
+        let history = std::mem::replace(&mut self.history, next.history.clone());
+        self.earlier.push(EarlierRun { run_id, history, next_event });
+        self.run_number += 1;
+    }
+
     /// Releases whatever holds it; a worker may claim it.
     pub(super) fn make_runnable(&mut self, eligible_at: Timestamp) {
         self.status = Status::Runnable;

@@ -29,9 +29,11 @@ pub(super) fn commit_batch(
 ) -> ProviderResult<Vec<ProviderResult<CommitReceipt>>> {
     let now = database_now(batch.now);
     let flush = Flush { owner: batch.incarnation, now, lease_end: now.plus(batch.lease) };
+    let mut begun = HashSet::new();
     for commit in &batch.commits {
         if check_commit(commit).is_ok() && guard(state, commit, flush) {
             check_activities(state, commit)?;
+            check_next_run(state, commit, &mut begun)?;
         }
     }
     Ok(batch.commits.into_iter().map(|commit| commit_one(state, commit, flush)).collect())
@@ -49,9 +51,19 @@ fn guard(state: &State, commit: &RunCommit, flush: Flush) -> bool {
     })
 }
 
+/// A run begins once.
+fn check_next_run(state: &State, commit: &RunCommit, begun: &mut HashSet<RunId>) -> ProviderResult<()> {
+    let Disposition::Continue { next, .. } = &commit.disposition else { return Ok(()) };
+    if !state.knows(next.run_id) && begun.insert(next.run_id) {
+        return Ok(());
+    }
+    let message = format!("there is a run {} already", next.run_id);
+    Err(ProviderError::new(ErrorKind::Conflict, message))
+}
+
 /// A command has at most one row.
 fn check_activities(state: &State, commit: &RunCommit) -> ProviderResult<()> {
-    if matches!(commit.disposition, Disposition::Close { .. }) {
+    if matches!(commit.disposition, Disposition::Close { .. } | Disposition::Continue { .. }) {
         return Ok(());
     }
     let mut commands: HashSet<CommandId> = state
@@ -93,12 +105,18 @@ fn commit_one(state: &mut State, commit: RunCommit, flush: Flush) -> ProviderRes
     write_turn(instance, &commit, next_event);
     dispose(instance, &commit.disposition, flush);
     let answer = receipt(instance, flush.now);
-    if instance.status.is_open() {
-        change_activities(state, commit, flush.now);
-    } else {
-        instance.inbox.clear();
-        instance.dedup.clear();
-        state.activities.retain(|_, activity| activity.instance != commit.instance);
+    match &commit.disposition {
+        Disposition::Close { .. } => {
+            instance.inbox.clear();
+            instance.dedup.clear();
+            state.activities.retain(|_, activity| activity.instance != commit.instance);
+        }
+        Disposition::Continue { next, .. } => {
+            let end = commit.history.last().map_or(commit.expected_next, |row| row.next);
+            instance.go_on(next, end);
+            state.activities.retain(|_, activity| activity.instance != commit.instance);
+        }
+        _ => change_activities(state, commit, flush.now),
     }
     Ok(answer)
 }
@@ -152,7 +170,7 @@ fn dispose(instance: &mut Instance, disposition: &Disposition, flush: Flush) {
             instance.status = Status::Waiting;
             instance.wake_at = *wake_at;
         }
-        Disposition::Yield => instance.make_runnable(flush.now),
+        Disposition::Yield | Disposition::Continue { .. } => instance.make_runnable(flush.now),
         Disposition::Block { retry_after } => {
             instance.claim = None;
             instance.status = Status::Blocked;

@@ -72,7 +72,7 @@ fn start_one(state: &mut State, start: StartRun) -> ProviderResult<StartOutcome>
             return Ok(StartOutcome::Existing(reference(id, instance)));
         }
     }
-    if state.instances.values().any(|instance| instance.run_id == start.run_id) {
+    if state.knows(start.run_id) {
         let message = format!("run id {} is taken; draw another", start.run_id);
         return Err(ProviderError::new(ErrorKind::Conflict, message));
     }
@@ -93,6 +93,8 @@ fn new_instance(start: StartRun, now: Timestamp) -> Instance {
         input_digest: start.input_digest,
         request_id: start.request_id,
         run_id: start.run_id,
+        run_number: 1,
+        earlier: Vec::new(),
         queue: start.queue,
         priority: start.priority,
         status: Status::Runnable,
@@ -171,7 +173,7 @@ fn claimed_run(state: &State, id: i64) -> Option<ClaimedRun> {
         workflow_type: instance.workflow_type.clone(),
         queue: instance.queue.clone(),
         run_id: instance.run_id,
-        run_number: 1,
+        run_number: instance.run_number,
         epoch: instance.epoch,
         next_event: instance.next_event,
         history: match instance.history.as_slice() {

@@ -16,7 +16,7 @@ use durable_core::workflow::{RunIdentity, Workflow, WorkflowEntry, entry_of};
 
 use self::chaos::{Chaos, Process};
 use crate::effects::Effects;
-use crate::history::{check_closed, read_history};
+use crate::history::check_closed;
 use crate::memory::MemoryProvider;
 use crate::random::SplitMix;
 use crate::world::{Fate, World};
@@ -221,10 +221,7 @@ async fn run<D: SharedDatabase>(seed: u64, world: &World, database: &D, workload
     report.violations.extend(runs.wrong.take());
     report.violations.extend(effects.violation());
     for run in runs.finished.take() {
-        let checked = match read_history(&**durable.provider(), run.identity.run_id).await {
-            Ok(events) => check_closed(&run.entry, run.identity.clone(), events),
-            Err(error) => Err(error.to_string()),
-        };
+        let checked = check_closed(&**durable.provider(), &run.entry, run.identity.clone()).await;
         report.violations.extend(checked.err().map(|what| format!("`{}`: {what}", run.identity.workflow_id)));
     }
     report
