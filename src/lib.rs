@@ -30,10 +30,11 @@ pub use durable_core::runtime::{StartError, Worker, WorkerBuilder};
 pub use durable_core::time::Timestamp;
 pub use durable_core::workflow::{
     ActivityCall, ActivityError, ActivityErrorKind, Cancelled, ChildCall, ContinueAsNew, DurableFuture,
-    TaskHandle, TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
+    TaskHandle, TimeoutError, TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
+    map_concurrent, try_join_all,
 };
 pub use durable_core::{history, id, limits, provider};
-pub use durable_macros::{activity, helper, workflow};
+pub use durable_macros::{activity, helper, select, workflow};
 
 /// What an application usually imports.
 pub mod prelude {
@@ -67,8 +68,38 @@ pub mod __private {
 #[macro_export]
 macro_rules! join {
     ($($future:expr),+ $(,)?) => {{
-        let mut scope = $crate::__private::JoinScope::open();
+        let mut scope = $crate::__private::BranchScope::open("join");
         $crate::__private::join(($(
+            $crate::__private::Held::from({
+                let branch = scope.branch();
+                branch.wrap($future)
+            }),
+        )+)).await
+    }};
+}
+
+/// Waits for up to eight durable futures that return `Result`s with one error type; gives the tuple of their values, or
+/// the first error.
+///
+/// Which error is the first is decided by the order of results in history, ties by source order. Then the other branches
+/// are dropped, in source order, which cancels what they have begun. Each branch has a key scope of its own. The `.await`
+/// is inside the macro.
+///
+/// ```
+/// # use durable::prelude::*;
+/// # #[activity] async fn ship(_ctx: &ActivityContext, order: u32) -> Result<u32, String> { Ok(order) }
+/// # #[activity] async fn mail(_ctx: &ActivityContext, order: u32) -> Result<u32, String> { Ok(order) }
+/// #[workflow]
+/// async fn dispatch(ctx: &WorkflowContext, order: u32) -> Result<u32, WorkflowError> {
+///     let (parcel, mailed) = durable::try_join!(ship(ctx, order), mail(ctx, order))?;
+///     Ok(parcel + mailed)
+/// }
+/// ```
+#[macro_export]
+macro_rules! try_join {
+    ($($future:expr),+ $(,)?) => {{
+        let mut scope = $crate::__private::BranchScope::open("try_join");
+        $crate::__private::try_join(($(
             $crate::__private::Held::from({
                 let branch = scope.branch();
                 branch.wrap($future)

@@ -13,6 +13,7 @@ mod model;
 mod options;
 mod parse;
 mod rewrite;
+mod select;
 
 use proc_macro::TokenStream;
 
@@ -148,4 +149,41 @@ pub fn activity(args: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro_attribute]
 pub fn helper(args: TokenStream, item: TokenStream) -> TokenStream {
     expand::helper(args.into(), item.into()).into()
+}
+
+/// Waits for several durable futures at once and goes on with the one that history resolves first.
+///
+/// ```
+/// # use durable::prelude::*;
+/// # use std::time::Duration;
+/// # #[activity] async fn answer(_ctx: &ActivityContext) -> Result<u32, String> { Ok(42) }
+/// #[workflow]
+/// async fn ask(ctx: &WorkflowContext) -> Result<Option<u32>, WorkflowError> {
+///     durable::select! {
+///         answered = answer(ctx) => Ok(Some(answered?)),
+///         slept = ctx.sleep(Duration::from_secs(30)) => {
+///             slept?;
+///             Ok(None)
+///         }
+///     }
+/// }
+/// # fn main() {}
+/// ```
+///
+/// A branch is `pattern = future => handler`, or `pattern = future, if condition => handler`; the last may be
+/// `else => handler`. As in tokio's macro of the same name:
+///
+/// - A branch whose condition does not hold is disabled. Its future is not even made.
+/// - A branch that ends with a value which its pattern does not fit is disabled from then on.
+/// - With every branch disabled, `else` runs; without one, the workflow panics, which blocks the run.
+/// - `value = &mut future` keeps a future that is not the first: it can be awaited later, and is the same command.
+///
+/// Unlike there, the choice is never random. Results count in the order in which history holds them, ties in source order,
+/// so every replay goes the same way. What loses is dropped, in source order, before the handler runs: an activity is asked
+/// to cancel, a timer is given up. Each branch has a key scope of its own. The `.await` is inside the macro, which may stand
+/// only in workflow code.
+#[proc_macro]
+pub fn select(tokens: TokenStream) -> TokenStream {
+    let select = syn::parse_macro_input!(tokens as select::Select);
+    select::expand(&select).into()
 }

@@ -3,10 +3,12 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod cancel;
+mod combinators;
 mod continue_as_new;
 mod faults;
 mod harness;
 mod keys;
+mod random;
 mod replay;
 mod timers;
 mod version;

@@ -189,6 +189,44 @@ async fn never(_ctx: &ActivityContext) -> Result<u32, String> {
     Err("not today".to_owned())
 }
 
+/// The first of three, a wait that goes on over several turns, and what a loser answers too late.
+#[workflow]
+async fn selects(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let mut call = third_time(ctx, 1).into_future();
+    let two = durable::select! {
+        two = step(ctx, 2) => two?,
+        slept = ctx.sleep(Duration::from_hours(1)) => slept.map(|()| 0)?,
+    };
+    let limited = ctx.timeout(Duration::from_millis(50), never(ctx)).await;
+    assert!(matches!(limited, Err(durable::TimeoutError::Elapsed(_))));
+    let all = durable::try_join!(step(ctx, 3), step(ctx, 4))?;
+    // Last: how many timers it takes depends on time, and so do the ids after them.
+    let one = loop {
+        durable::select! {
+            one = &mut call => break one?,
+            slept = ctx.sleep(Duration::from_millis(70)) => slept?,
+        }
+    };
+    Ok(one + two + all.0 + all.1)
+}
+
+#[workflow]
+async fn few_at_a_time(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    let done = std::rc::Rc::new(std::cell::Cell::new(0));
+    let counted = std::rc::Rc::clone(&done);
+    let all = durable::map_concurrent(0..5, 2, |n| {
+        let done = std::rc::Rc::clone(&counted);
+        async move {
+            let n = step(ctx, n).await;
+            done.set(done.get() + 1);
+            n
+        }
+    });
+    let (all, waited) = durable::join!(all, ctx.wait_until(|| done.get() >= 3));
+    waited?;
+    Ok(all.into_iter().sum::<Result<u32, _>>()?)
+}
+
 #[workflow]
 async fn versioned(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
     let first = if ctx.version("first", 1..=2) == 2 { step(ctx, 1).await? } else { 0 };
@@ -347,6 +385,8 @@ explored! {
     runs_that_continue: async |stage| alone::<continues>(stage, (1, 0)).await;
     work_left_by_a_run_that_continues: async |stage| alone::<leaves_work>(stage, 0).await;
     a_cancel_request_across_runs: cancelled_across_runs;
+    the_first_of_several: async |stage| alone::<selects>(stage, ()).await;
+    few_at_a_time_until_a_condition_holds: async |stage| alone::<few_at_a_time>(stage, ()).await;
     versions_of_a_change: async |stage| alone::<versioned>(stage, ()).await;
     a_long_run: async |stage| alone::<long>(stage, ()).await;
 }

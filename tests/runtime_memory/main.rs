@@ -21,6 +21,8 @@ mod ledger;
 mod promises;
 #[path = "../runtime/replay.rs"]
 mod replay;
+#[path = "../runtime/scale.rs"]
+mod scale;
 #[path = "../runtime/simulation.rs"]
 mod simulation;
 #[path = "../runtime/starts.rs"]

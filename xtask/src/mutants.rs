@@ -33,6 +33,7 @@ struct Mutant {
 enum Tests {
     Explorer,
     Engine,
+    Random,
     Promises,
     Conformance,
     Sqlite,
@@ -43,6 +44,7 @@ impl Tests {
         match self {
             Self::Explorer => &["--test", "runtime_memory", "--", "explorer::", "simulation::"],
             Self::Engine => &["--test", "it"],
+            Self::Random => &["--test", "it", "random::"],
             Self::Promises => {
                 &["--test", "runtime_memory", "--", "promises::", "fleet::", "starts::", "continue_as_new::"]
             }
@@ -79,7 +81,9 @@ pub(crate) fn run(root: &Path, options: &[String]) -> Result<()> {
     }
     let copy = root.join("target/mutants/copy");
     copy_sources(root, &copy)?;
-    for tests in [Tests::Explorer, Tests::Engine, Tests::Promises, Tests::Conformance, Tests::Sqlite] {
+    for tests in
+        [Tests::Explorer, Tests::Engine, Tests::Random, Tests::Promises, Tests::Conformance, Tests::Sqlite]
+    {
         if chosen.iter().any(|mutant| mutant.by == tests) {
             println!("── without a fault: {tests:?}");
             let verdict = build(root, &copy, tests).and_then(|()| test(root, &copy, tests))?;

@@ -14,5 +14,7 @@ pub use crate::payload::{DataError, Payload};
 pub use crate::activity::{BoxFuture, OptionsSpec, activity_options};
 pub use crate::history::ActivityOptions;
 pub use crate::workflow::{
-    Block, Durable, DurableFuture, Held, Join, JoinScope, LocalBoxFuture, block, check, durable, join,
+    Block, BranchScope, Durable, DurableFuture, Held, Join, LocalBoxFuture, Polled, Select, TryJoin, block,
+    check, durable, join, nothing_to_select, poll_branch, select, try_join,
 };
+pub use std::task::Poll;

@@ -14,7 +14,9 @@ use super::definition::Workflow;
 use super::future::{Block, DurableFuture};
 use super::run::{RunCell, set_reach};
 use super::spawn::{TaskHandle, spawn};
+use super::timeout::Timeout;
 use super::timer::{Sleep, SleepState};
+use super::wait_until::WaitUntil;
 use crate::engine::{CancelReach, Fault, Halted, VersionRequest};
 use crate::id::{RunId, WorkflowId};
 use crate::limits::TIMER_MAX;
@@ -105,12 +107,82 @@ impl WorkflowContext {
     /// [`TimerTooLong`] over 100 years; no command is issued.
     #[track_caller]
     pub fn try_sleep(&self, duration: Duration) -> Result<Sleep, TimerTooLong> {
+        self.timer("sleep", duration)
+    }
+
+    #[track_caller]
+    fn timer(&self, name: &str, duration: Duration) -> Result<Sleep, TimerTooLong> {
         if duration > TIMER_MAX {
             return Err(TimerTooLong { asked: duration });
         }
-        let key = self.run().mint_key("sleep");
+        let key = self.run().mint_key(name);
         let location = Location::caller().to_string();
         Ok(Sleep { run: self.weak(), duration, state: SleepState::Built { key, location } })
+    }
+
+    /// Waits for a durable future, but no longer than `limit` from now, measured as by [`sleep`](Self::sleep).
+    ///
+    /// The future is looked at first: one that has ended with the same event wins, and one that ends at once starts no
+    /// timer. Whichever comes later is dropped, which cancels it: an activity that runs is told.
+    ///
+    /// ```
+    /// # use durable::prelude::*;
+    /// # #[activity] async fn answer(_ctx: &ActivityContext) -> Result<u32, String> { Ok(42) }
+    /// # use std::time::Duration;
+    /// #[workflow]
+    /// async fn ask(ctx: &WorkflowContext) -> Result<Option<u32>, WorkflowError> {
+    ///     match ctx.timeout(Duration::from_secs(30), answer(ctx)).await {
+    ///         Ok(answered) => Ok(Some(answered?)),
+    ///         Err(durable::TimeoutError::Elapsed(_)) => Ok(None),
+    ///         Err(cancelled) => Err(cancelled.into()),
+    ///     }
+    /// }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// Over 100 years. The panic blocks the run, which keeps its state.
+    #[track_caller]
+    #[expect(clippy::panic, reason = "a constant out of range is a programmer error, as in `sleep`")]
+    pub fn timeout<F>(&self, limit: Duration, future: F) -> Timeout<F::IntoFuture>
+    where
+        F: IntoFuture,
+        F::IntoFuture: DurableFuture,
+    {
+        match self.timer("timeout", limit) {
+            Ok(timer) => Timeout::new(future.into_future(), timer),
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Waits until `condition` holds: it is looked at now, and after whatever happens to the run, so that no change by a
+    /// spawned task or another branch is missed. It records nothing. Ends in [`Cancelled`](super::Cancelled) when the
+    /// run is asked to cancel.
+    ///
+    /// The condition must depend on the workflow's own values only, and change none.
+    ///
+    /// ```
+    /// # use durable::prelude::*;
+    /// # use std::{cell::Cell, rc::Rc};
+    /// # #[activity] async fn fetch(_ctx: &ActivityContext, n: u32) -> Result<u32, String> { Ok(n) }
+    /// #[workflow]
+    /// async fn half(ctx: &WorkflowContext) -> Result<u32, WorkflowError> {
+    ///     let done = Rc::new(Cell::new(0));
+    ///     for n in 0..10 {
+    ///         let (ctx2, done) = (ctx.clone(), done.clone());
+    ///         ctx.spawn(async move {
+    ///             if fetch(&ctx2, n).await.is_ok() {
+    ///                 done.set(done.get() + 1);
+    ///             }
+    ///         })
+    ///         .detach();
+    ///     }
+    ///     ctx.wait_until(|| done.get() >= 5).await?;
+    ///     Ok(done.get())
+    /// }
+    /// ```
+    pub fn wait_until<C: FnMut() -> bool>(&self, condition: C) -> WaitUntil<C> {
+        WaitUntil::new(self.weak(), condition)
     }
 
     /// Runs `f` once and records its value; replay returns the recorded value and never calls `f`.

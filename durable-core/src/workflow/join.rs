@@ -1,98 +1,12 @@
 //! Waiting for several durable futures: `join!` and `join_all`, each branch in a key scope of its own.
 
-use std::collections::VecDeque;
 use std::fmt;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::sync::Arc;
+use std::task::{Context, Poll};
 
+use super::branch::{BranchScope, Group};
 use super::future::{Block, DurableFuture};
-use super::run::{self, Entered, RunCell};
-use crate::engine::ScopeId;
-
-/// The scope of one `join!`; hands out its branches in source order.
-#[derive(Debug)]
-pub struct JoinScope {
-    scope: Option<ScopeId>,
-    branches: usize,
-}
-
-impl JoinScope {
-    /// Opens the scope below the current one.
-    pub fn open() -> Self {
-        Self { scope: RunCell::current().map(|run| run.open_scope("join")), branches: 0 }
-    }
-
-    /// Enters the next branch: what is built until the guard is used belongs to it.
-    pub fn branch(&mut self) -> Branch {
-        let index = self.branches;
-        self.branches += 1;
-        let scope = branch_scope(self.scope, index);
-        Branch { entered: run::enter(scope), scope }
-    }
-}
-
-fn branch_scope(scope: Option<ScopeId>, index: usize) -> Option<ScopeId> {
-    let run = RunCell::current()?;
-    let branch = run.engine.borrow_mut().open_branch(scope?, index);
-    Some(branch)
-}
-
-/// A branch of a `join!` while its future is built.
-pub struct Branch {
-    entered: Entered,
-    scope: Option<ScopeId>,
-}
-
-impl fmt::Debug for Branch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Branch").field("scope", &self.scope).finish_non_exhaustive()
-    }
-}
-
-impl Branch {
-    /// Leaves the branch; the future re-enters it whenever it is polled.
-    pub fn wrap<F: IntoFuture>(self, future: F) -> Block<F::IntoFuture> {
-        let block = Block::in_scope(self.scope, future.into_future());
-        drop(self.entered);
-        block
-    }
-}
-
-/// Wakers of a group: a woken member is polled, the others are left alone, so a wide join stays linear.
-#[derive(Debug, Default)]
-struct Group {
-    woken: Mutex<VecDeque<usize>>,
-    parent: Mutex<Option<Waker>>,
-}
-
-impl Group {
-    fn set_parent(&self, waker: &Waker) {
-        *self.parent.lock().unwrap_or_else(PoisonError::into_inner) = Some(waker.clone());
-    }
-
-    fn pop(&self) -> Option<usize> {
-        self.woken.lock().unwrap_or_else(PoisonError::into_inner).pop_front()
-    }
-
-    fn waker(self: &Arc<Self>, index: usize) -> Waker {
-        Waker::from(Arc::new(MemberWaker { index, group: Arc::clone(self) }))
-    }
-}
-
-struct MemberWaker {
-    index: usize,
-    group: Arc<Group>,
-}
-
-impl Wake for MemberWaker {
-    fn wake(self: Arc<Self>) {
-        self.group.woken.lock().unwrap_or_else(PoisonError::into_inner).push_back(self.index);
-        if let Some(parent) = &*self.group.parent.lock().unwrap_or_else(PoisonError::into_inner) {
-            parent.wake_by_ref();
-        }
-    }
-}
 
 enum Member<F: Future> {
     Running(Pin<Box<F>>),
@@ -107,15 +21,9 @@ where
     I::Item: IntoFuture,
     <I::Item as IntoFuture>::IntoFuture: DurableFuture,
 {
-    let scope = RunCell::current().map(|run| run.open_scope("join_all"));
-    let members: Vec<_> = futures
-        .into_iter()
-        .enumerate()
-        .map(|(index, future)| {
-            let scope = branch_scope(scope, index);
-            Member::Running(Box::pin(Block::in_scope(scope, future.into_future())))
-        })
-        .collect();
+    let mut scope = BranchScope::open("join_all");
+    let members: Vec<_> =
+        futures.into_iter().map(|future| Member::Running(Box::pin(scope.block(future)))).collect();
     JoinAll { left: members.len(), members, group: Arc::default(), started: false }
 }
 
@@ -198,7 +106,7 @@ pub trait Tuple {
 #[derive(Debug)]
 pub struct Held<F: Future> {
     future: Pin<Box<F>>,
-    value: Option<F::Output>,
+    pub(super) value: Option<F::Output>,
 }
 
 impl<F: Future> From<F> for Held<F> {
@@ -208,7 +116,7 @@ impl<F: Future> From<F> for Held<F> {
 }
 
 impl<F: Future> Held<F> {
-    fn poll(&mut self, cx: &mut Context<'_>) -> bool {
+    pub(super) fn poll(&mut self, cx: &mut Context<'_>) -> bool {
         if self.value.is_none()
             && let Poll::Ready(value) = self.future.as_mut().poll(cx)
         {

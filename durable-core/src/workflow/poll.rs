@@ -194,8 +194,9 @@ impl LiveRun {
         let engine = self.run.engine.borrow();
         if !events.is_empty() && !engine.is_closed() && engine.pending() == 0 {
             return Err(format!(
-                "workflow `{}` waits for something that is not durable, so nothing recorded can ever wake it \
-                 (last command: {}); await only `ctx` operations and calls of activities",
+                "workflow `{}` waits for something that is not durable, or for a condition that nothing pending can change, \
+                 so nothing recorded can ever wake it (last command: {}); await only `ctx` operations and calls of \
+                 activities",
                 self.name(),
                 engine.last_command().unwrap_or("none")
             ));

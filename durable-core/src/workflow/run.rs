@@ -70,6 +70,15 @@ pub(crate) struct RunCell {
     tasks: RefCell<BTreeMap<u64, Task>>,
     next_task: Cell<u64>,
     ready: Arc<ReadyQueue>,
+    conditions: RefCell<Conditions>,
+}
+
+/// Waits for conditions, in the order in which they began.
+#[derive(Default)]
+struct Conditions {
+    waiting: BTreeMap<u64, Waker>,
+    begun: u64,
+    met: u64,
 }
 
 impl fmt::Debug for RunCell {
@@ -138,6 +147,7 @@ impl RunCell {
             tasks: RefCell::default(),
             next_task: Cell::new(0),
             ready: Arc::default(),
+            conditions: RefCell::default(),
         })
     }
 
@@ -195,12 +205,57 @@ impl RunCell {
         drop(task);
     }
 
-    /// Polls woken tasks until none is left, the run is over or the task has failed.
+    /// Polls woken tasks until none is left, the run is over or the task has failed. Then conditions are looked at: what
+    /// was polled may have made one true, and so may whoever waited for it.
     pub(super) fn poll_ready(self: &Rc<Self>) {
+        loop {
+            self.poll_woken();
+            let (met, waiting) = {
+                let mut conditions = self.conditions.borrow_mut();
+                (conditions.met, std::mem::take(&mut conditions.waiting))
+            };
+            if waiting.is_empty() {
+                return;
+            }
+            if self.is_over() {
+                return;
+            }
+            waiting.into_values().for_each(Waker::wake);
+            self.poll_woken();
+            if self.conditions.borrow().met == met {
+                return;
+            }
+        }
+    }
+
+    fn poll_woken(self: &Rc<Self>) {
         while !self.is_over() {
             let Some(task) = self.ready.pop() else { return };
             self.poll_task(task);
         }
+    }
+
+    /// A condition does not hold: it is looked at again after whatever happens next.
+    pub(super) fn wait_for_condition(&self, waiting: Option<u64>, waker: &Waker) -> u64 {
+        let mut conditions = self.conditions.borrow_mut();
+        let id = waiting.unwrap_or_else(|| {
+            conditions.begun += 1;
+            conditions.begun
+        });
+        conditions.waiting.insert(id, waker.clone());
+        id
+    }
+
+    /// The wait for a condition has ended.
+    pub(super) fn met(&self, waiting: u64) {
+        let mut conditions = self.conditions.borrow_mut();
+        conditions.waiting.remove(&waiting);
+        conditions.met += 1;
+    }
+
+    /// A wait for a condition was dropped.
+    pub(super) fn forget_condition(&self, waiting: u64) {
+        self.conditions.borrow_mut().waiting.remove(&waiting);
     }
 
     fn is_over(&self) -> bool {
@@ -237,5 +292,6 @@ impl RunCell {
         let tasks = self.tasks.take();
         drop(tasks);
         self.wakers.take();
+        self.conditions.take();
     }
 }

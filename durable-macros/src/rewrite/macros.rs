@@ -1,5 +1,5 @@
-//! Macros in workflow code. A proc macro sees only their tokens, so: `join!` is replaced by durable's,
-//! `select!` refused, the standard expression macros are looked into, and `.await` in any other is refused.
+//! Macros in workflow code. A proc macro sees only their tokens, so: `join!` and `try_join!` are replaced by durable's,
+//! durable's `select!` is looked into and any other refused, the standard expression macros are looked into, and `.await` in any other is refused.
 
 use proc_macro2::{TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -9,6 +9,7 @@ use syn::visit_mut::VisitMut;
 use syn::{Expr, Ident, Macro, Pat, Token};
 
 use super::{Rewriter, checked_expr};
+use crate::select::Select;
 
 /// Macros whose arguments are expressions, by their last path segment.
 const EXPRESSIONS: &[&str] = &[
@@ -46,24 +47,36 @@ pub(super) fn rewrite(rewriter: &mut Rewriter, mac: &mut Macro) -> syn::Result<(
     let Some(last) = mac.path.segments.last() else { return Ok(()) };
     let (name, span) = (last.ident.to_string(), last.ident.span());
     let rewritten = match name.as_str() {
+        "select" if is_ours(&mac.path) => {
+            // What is wrong with it the macro says itself.
+            let Ok(mut select) = syn::parse2::<Select>(mac.tokens.clone()) else { return Ok(()) };
+            mac.path = syn::parse_quote_spanned!(span=> ::durable::select);
+            for branch in &mut select.branches {
+                if let Some(condition) = &mut branch.condition {
+                    rewriter.visit_expr_mut(condition);
+                }
+                rewriter.visit_expr_mut(&mut branch.future);
+                let future = checked_expr(&branch.future);
+                branch.future = Expr::Verbatim(future);
+                rewriter.visit_expr_mut(&mut branch.handler);
+            }
+            if let Some((.., handler)) = &mut select.otherwise {
+                rewriter.visit_expr_mut(handler);
+            }
+            Ok(select.to_token_stream())
+        }
         "select" | "select_biased" => {
             return Err(refused(
                 mac,
                 &format!(
-                    "`{name}!` polls branches in an order that cannot be replayed; it is not available \
-                        in a workflow"
+                    "`{name}!` of another crate looks at its branches in an order that cannot be replayed; in a \
+                     workflow write `durable::select!`, which takes the same branches"
                 ),
             ));
         }
-        "try_join" => {
-            return Err(refused(
-                mac,
-                "`try_join!` drops the other branches at the first error; in a workflow use \
-                    `durable::join!` and `?` on each result",
-            ));
-        }
-        "join" => join.parse2(mac.tokens.clone()).map(|mut branches| {
-            mac.path = syn::parse_quote_spanned!(span=> ::durable::join);
+        "join" | "try_join" => join.parse2(mac.tokens.clone()).map(|mut branches| {
+            let own = Ident::new(&name, span);
+            mac.path = syn::parse_quote_spanned!(span=> ::durable::#own);
             let checked = branches.iter_mut().map(|branch| {
                 rewriter.visit_expr_mut(branch);
                 checked_expr(branch)
@@ -95,12 +108,17 @@ pub(super) fn rewrite(rewriter: &mut Rewriter, mac: &mut Macro) -> syn::Result<(
     }
 }
 
+/// Whether the path says `durable::`; a bare `select!` may be anybody's.
+fn is_ours(path: &syn::Path) -> bool {
+    path.segments.len() == 2 && path.segments[0].ident == "durable"
+}
+
 fn refused(mac: &Macro, message: &str) -> syn::Error {
     let (path, bang) = (&mac.path, &mac.bang_token);
     syn::Error::new_spanned(quote!(#path #bang), message)
 }
 
-/// The branches of `join!`; of any crate it becomes `::durable::join!(check(a), check(b))`.
+/// The branches of `join!` and `try_join!`; of any crate they become `::durable::join!(check(a), check(b))`.
 fn join(input: ParseStream<'_>) -> syn::Result<Punctuated<Expr, Token![,]>> {
     if input.peek(syn::Ident) && input.peek2(Token![;]) {
         // tokio's `biased;`: durable's branches are always polled in the order written.

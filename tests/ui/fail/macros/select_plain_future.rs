@@ -4,8 +4,10 @@ use durable::WorkflowContext;
 
 #[durable::workflow]
 async fn checkout(ctx: &WorkflowContext) -> Result<u32, String> {
-    let both = tokio::try_join!(ctx.sleep(Duration::from_secs(1)), ctx.sleep(Duration::from_secs(2)));
-    Ok(u32::from(both.is_ok()))
+    durable::select! {
+        _ = ctx.sleep(Duration::from_secs(1)) => Ok(1),
+        _ = tokio::time::sleep(Duration::from_secs(2)) => Ok(2),
+    }
 }
 
 fn main() {}
