@@ -33,8 +33,13 @@ pub use durable_core::workflow::{
     TaskHandle, TimeoutError, TimerTooLong, Workflow, WorkflowContext, WorkflowError, join_all,
     map_concurrent, try_join_all,
 };
-pub use durable_core::{history, id, limits, provider};
+pub use durable_core::{history, id, limits, provider, replay};
 pub use durable_macros::{activity, helper, select, workflow};
+
+/// The examples of the guide are compiled.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/replay.md")]
+struct ReplayGuide;
 
 /// What an application usually imports.
 pub mod prelude {
@@ -106,4 +111,29 @@ macro_rules! try_join {
             }),
         )+)).await
     }};
+}
+
+/// Demands in a test that recorded runs still fit the code: exported JSON files, and the workflows that they may be of.
+///
+/// The path is relative to the package's folder; in its last part `*` stands for any text. Replay is strict: another input
+/// of an activity, duration of a timer, result or error fails too. A pattern that no file matches fails.
+///
+/// ```no_run
+/// # use durable::prelude::*;
+/// # #[workflow] async fn checkout(_ctx: &WorkflowContext) -> Result<(), WorkflowError> { Ok(()) }
+/// # #[workflow] async fn refund(_ctx: &WorkflowContext) -> Result<(), WorkflowError> { Ok(()) }
+/// #[test]
+/// fn recorded_runs_still_fit() {
+///     durable::assert_replays!("tests/histories/*.json", [checkout, refund]);
+/// }
+/// ```
+#[macro_export]
+macro_rules! assert_replays {
+    ($pattern:expr, [$($workflow:path),+ $(,)?]) => {
+        $crate::replay::assert_files(
+            &$crate::replay::Replayer::new().strict()$(.workflow::<$workflow>())+,
+            env!("CARGO_MANIFEST_DIR"),
+            $pattern,
+        )
+    };
 }

@@ -9,9 +9,9 @@ use durable_core::id::{Incarnation, InstanceId, WorkflowId};
 use durable_core::provider::{
     ActivityClaim, ActivityOutcome, ActivityQueue, ActivityRetry, ActivitySettled, CancelRequest, Claimed,
     ClaimedActivity, CommitBatch, CommitReceipt, HistoryPage, HistoryRead, Inbox, InboxMessage, InboxRead,
-    Inspect, InstanceView, LeaseRenewal, LeaseState, Maintenance, PollHint, PollParams, Provider,
-    ProviderResult, Registered, Schema, SendOutcome, StartOutcome, StartRun, SweepParams, SweepReport,
-    WorkerRegistration, Workers, WorkflowClaim, WorkflowStore,
+    Inspect, InstanceView, LeaseRenewal, LeaseState, Maintenance, OpenInstances, PollHint, PollParams,
+    Provider, ProviderResult, Registered, Schema, SendOutcome, StartOutcome, StartRun, SweepParams,
+    SweepReport, WorkerRegistration, Workers, WorkflowClaim, WorkflowStore,
 };
 use durable_core::time::Timestamp;
 
@@ -140,6 +140,10 @@ impl<P: Provider> Maintenance for Counting<P> {
 impl<P: Provider> Inspect for Counting<P> {
     async fn instance_find(&self, workflow_id: &WorkflowId) -> ProviderResult<Option<InstanceView>> {
         self.inner.instance_find(workflow_id).await
+    }
+
+    async fn instances_open(&self, params: OpenInstances) -> ProviderResult<Vec<InstanceView>> {
+        self.inner.instances_open(params).await
     }
 
     async fn instance_view(&self, instance: InstanceId) -> ProviderResult<Option<InstanceView>> {

@@ -12,6 +12,7 @@ pub mod payload;
 #[doc(hidden)]
 pub mod private;
 pub mod provider;
+pub mod replay;
 pub mod retry;
 pub mod runtime;
 pub mod time;

@@ -64,6 +64,7 @@ statements!(
     inbox_status,
     instance_find,
     instance_view,
+    instances_open,
     lease_reap_activities,
     lease_reap_instances,
     lease_renew_activities,

@@ -5,7 +5,9 @@ use bytes::Bytes;
 use durable_core::history::EncodedBatch;
 use durable_core::id::{EventId, InstanceId, WorkflowId};
 use durable_core::provider::check::{check_stored_rows, missing_events, unknown_run};
-use durable_core::provider::{BlockedView, HistoryPage, HistoryRead, Inspect, InstanceView, ProviderResult};
+use durable_core::provider::{
+    BlockedView, HistoryPage, HistoryRead, Inspect, InstanceView, OpenInstances, ProviderResult,
+};
 use durable_core::time::Timestamp;
 use futures_util::TryStreamExt as _;
 use sqlx::sqlite::SqliteConnection;
@@ -38,6 +40,17 @@ impl Inspect for SqliteProvider {
         self.connections().end_read(lent, row.and_then(view_of))
     }
 
+    async fn instances_open(&self, params: OpenInstances) -> ProviderResult<Vec<InstanceView>> {
+        let mut lent = self.connections().lend_reader().await?;
+        let rows = query_as(sql!("instances_open"))
+            .bind(params.after.as_ref().map_or("", WorkflowId::as_str))
+            .bind(i64::from(params.limit))
+            .fetch_all(&mut lent.connection)
+            .await
+            .map_err(Into::into);
+        self.connections().end_read(lent, rows.and_then(views_of))
+    }
+
     async fn history_read(&self, params: HistoryRead) -> ProviderResult<HistoryPage> {
         let mut lent = self.connections().lend_reader().await?;
         let result = read_page(&mut lent.connection, params).await;
@@ -45,7 +58,7 @@ impl Inspect for SqliteProvider {
     }
 }
 
-/// One row of `instance_find` and `instance_view`.
+/// One row of `instance_find`, `instance_view` and `instances_open`.
 type ViewRow = (
     i64,
     String,
@@ -64,7 +77,14 @@ type ViewRow = (
 );
 
 fn view_of(row: Option<ViewRow>) -> Attempt<Option<InstanceView>> {
-    let Some(row) = row else { return Ok(None) };
+    row.map(view).transpose()
+}
+
+fn views_of(rows: Vec<ViewRow>) -> Attempt<Vec<InstanceView>> {
+    rows.into_iter().map(view).collect()
+}
+
+fn view(row: ViewRow) -> Attempt<InstanceView> {
     let (
         id,
         workflow_id,
@@ -83,7 +103,7 @@ fn view_of(row: Option<ViewRow>) -> Attempt<Option<InstanceView>> {
     ) = row;
     let attempts = unsigned(attempts)?;
     let retry_at = wake_at.map(Timestamp::from_micros);
-    Ok(Some(InstanceView {
+    Ok(InstanceView {
         instance: InstanceId(id),
         workflow_id: decode::workflow_id(workflow_id)?,
         workflow_type,
@@ -96,7 +116,7 @@ fn view_of(row: Option<ViewRow>) -> Attempt<Option<InstanceView>> {
         created_at: Timestamp::from_micros(created),
         closed_at: closed.map(Timestamp::from_micros),
         outcome: outcome.map(Bytes::from),
-    }))
+    })
 }
 
 async fn read_page(connection: &mut SqliteConnection, params: HistoryRead) -> Attempt<HistoryPage> {

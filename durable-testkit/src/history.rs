@@ -4,30 +4,11 @@ mod shape;
 
 use std::sync::Arc;
 
-use durable_core::history::{Event, EventKind, decode_batch};
-use durable_core::id::{EventId, RunId};
+use durable_core::history::EventKind;
 use durable_core::limits::HistoryLimits;
-use durable_core::provider::{ErrorKind, HistoryRead, Provider, ProviderError, ProviderResult};
+use durable_core::provider::Provider;
+pub use durable_core::replay::read_history;
 use durable_core::workflow::{LiveRun, RunIdentity, WorkflowEntry};
-
-/// Reads a run's whole history.
-///
-/// # Errors
-///
-/// The provider's; `Corrupt` if a row cannot be decoded.
-pub async fn read_history(provider: &dyn Provider, run_id: RunId) -> ProviderResult<Vec<Event>> {
-    let (mut events, mut next) = (Vec::new(), Some(EventId::FIRST));
-    while let Some(from) = next {
-        let page = provider.history_read(HistoryRead { run_id, from, max_bytes: usize::MAX }).await?;
-        for row in &page.rows {
-            let corrupt =
-                |error: &dyn std::error::Error| ProviderError::new(ErrorKind::Corrupt, error.to_string());
-            events.extend(decode_batch(row).map_err(|error| corrupt(&error))?);
-        }
-        next = page.next;
-    }
-    Ok(events)
-}
 
 /// Whether the histories of an instance's runs are well-formed, follow each other, and replay to their ends; told by
 /// its first run, or any later one from which on it is to be checked.

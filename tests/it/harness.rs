@@ -6,8 +6,9 @@ use durable::history::{Event, EventKind, Failure, FailureKind, StartOptions};
 use durable::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
 use durable::limits::HistoryLimits;
 use durable::{Timestamp, Workflow};
+use durable_core::engine::Strictness;
 use durable_core::payload::encode;
-use durable_core::workflow::{LiveRun, RunIdentity, TaskFailure, TurnOutput, entry_of};
+use durable_core::workflow::{LiveRun, RunIdentity, RunOptions, TaskFailure, TurnOutput, entry_of};
 
 pub(crate) fn second(n: i64) -> Timestamp {
     Timestamp::from_micros(1_900_000_000_000_000 + n * 1_000_000)
@@ -22,7 +23,8 @@ pub(crate) fn identity() -> RunIdentity {
 }
 
 pub(crate) fn load<W: Workflow>(history: &[Event]) -> Result<LiveRun, TaskFailure> {
-    LiveRun::load(Some(&entry_of::<W>()), identity(), history.to_vec(), HistoryLimits::default())
+    let options = RunOptions { limits: HistoryLimits::default(), strictness: Strictness::Refuse };
+    LiveRun::load(Some(&entry_of::<W>()), identity(), history.to_vec(), options)
 }
 
 pub(crate) fn started<W: Workflow>(input: &W::Input) -> Event {

@@ -5,7 +5,10 @@
 mod cancel;
 mod combinators;
 mod continue_as_new;
+mod diagnosis;
+mod exported;
 mod faults;
+mod golden;
 mod harness;
 mod keys;
 mod random;

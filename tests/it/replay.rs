@@ -416,7 +416,7 @@ fn a_task_that_was_started_twice_has_the_inputs_and_the_time_of_the_start_that_i
     let (place, next) = (history.len(), history.len() as u64 + 1);
     let task = |events| EventKind::WorkflowTaskStarted { events, bytes: 0, suggests_continue: false };
     let end = EventKind::WorkflowExecutionCompleted {
-        result: encode("a result", &second(0).as_micros()).unwrap(),
+        result: encode("a result", &second(9).as_micros()).unwrap(),
         result_hash: 0,
     };
     let kinds = [

@@ -13,6 +13,7 @@ mod harness;
 mod ledger;
 mod promises;
 mod replay;
+mod replay_tool;
 mod scale;
 mod simulation;
 mod starts;

@@ -21,6 +21,8 @@ mod ledger;
 mod promises;
 #[path = "../runtime/replay.rs"]
 mod replay;
+#[path = "../runtime/replay_tool.rs"]
+mod replay_tool;
 #[path = "../runtime/scale.rs"]
 mod scale;
 #[path = "../runtime/simulation.rs"]

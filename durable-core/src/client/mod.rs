@@ -14,8 +14,9 @@ pub use self::handle::WorkflowHandle;
 pub(crate) use self::lane::StartLane;
 pub use self::outcome::RunOutcome;
 pub use self::start::StartCall;
-use crate::id::WorkflowId;
-use crate::provider::{ProviderError, ProviderResult};
+use crate::id::{RunId, WorkflowId};
+use crate::provider::{ErrorKind, InstanceView, OpenInstances, Provider, ProviderError, ProviderResult};
+use crate::replay::{ExportError, RunExport, read_history};
 use crate::runtime::Inner;
 use crate::workflow::Workflow;
 
@@ -56,6 +57,38 @@ impl Client {
             return Err(ClientError::WrongType { workflow_id: id, found, wanted });
         }
         Ok(WorkflowHandle::new(self.clone(), id, view.instance, view.run_id))
+    }
+
+    /// The open run of a workflow id, else the one that closed last, with its whole history: to be written to a file and
+    /// replayed, or attached to a bug report. It holds arguments, results and errors as they were recorded.
+    ///
+    /// # Errors
+    ///
+    /// `NotFound`; a history that cannot be read.
+    pub async fn export(&self, workflow_id: impl Into<String>) -> Result<RunExport, ClientError> {
+        let id = WorkflowId::new(workflow_id)?;
+        let view = self.again("instance_find", || self.inner.provider.instance_find(&id)).await?;
+        let view = view.ok_or(ClientError::NotFound { workflow_id: id })?;
+        self.export_run(view.run_id).await
+    }
+
+    /// One run with its whole history: an earlier one of a workflow that has gone on in a new run, say.
+    ///
+    /// # Errors
+    ///
+    /// A run that is not there; a history that cannot be read.
+    pub async fn export_run(&self, run_id: RunId) -> Result<RunExport, ClientError> {
+        let events = self.again("history_read", || read_history(&*self.inner.provider, run_id)).await?;
+        let corrupt = |error: ExportError| ProviderError::new(ErrorKind::Corrupt, error.to_string());
+        Ok(RunExport::new(run_id, events).map_err(corrupt)?)
+    }
+
+    pub(crate) async fn open_instances(&self, page: OpenInstances) -> Result<Vec<InstanceView>, ClientError> {
+        Ok(self.again("instances_open", || self.inner.provider.instances_open(page.clone())).await?)
+    }
+
+    pub(crate) fn provider(&self) -> &dyn Provider {
+        &*self.inner.provider
     }
 
     /// Makes a call again while it fails for the moment.

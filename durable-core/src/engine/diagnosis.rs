@@ -3,6 +3,7 @@
 
 use std::fmt::Write as _;
 
+use super::drift::Drift;
 use super::fault::Fault;
 use super::state::Engine;
 use super::version::VersionRequest;
@@ -110,6 +111,28 @@ impl Engine {
 
     pub(super) fn explain_missing(&self, event: &Event) -> Fault {
         self.explain(Some(event), None, "the code no longer asks for a recorded command")
+    }
+
+    /// The command is the same, and something about it is not.
+    pub(super) fn explain_drift(&self, event: &Event, asked: &EventKind, drift: &Drift) -> Fault {
+        let Drift { field, was, is } = drift;
+        let mut text = format!(
+            "nondeterminism: workflow `{}` no longer fits its recorded history in strict replay: the {field} differs\n  \
+             recorded  event {}: {} {}\n            {field}: {was}\n  asked     {field}: {is}",
+            self.workflow_type,
+            event.id,
+            event.kind.name(),
+            path(&event.kind),
+        );
+        if let Some(at) = location(asked) {
+            // Writing to a String cannot fail.
+            let _infallible = write!(text, "\n            --> {at}");
+        }
+        text.push_str(
+            "\n  help      ordinary replay goes by what was recorded and lets this pass; if the change is not meant, \
+             look for a value that does not come from history",
+        );
+        Fault::Nondeterminism(text)
     }
 
     /// The run goes by a version for which there is no path.

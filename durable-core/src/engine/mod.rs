@@ -7,6 +7,7 @@
 mod command;
 mod deliver;
 mod diagnosis;
+mod drift;
 mod fault;
 mod matching;
 mod scope;
@@ -20,6 +21,6 @@ pub use self::command::{
 pub use self::deliver::{Begin, Delivery};
 pub use self::fault::{Fault, Halted};
 pub use self::scope::ScopeId;
-pub use self::state::{Engine, TurnStart};
+pub use self::state::{Engine, Strictness, TurnStart};
 pub use self::turns::{PastTurn, Tail, TurnSplitter};
 pub use self::version::VersionRequest;

@@ -52,11 +52,23 @@ pub struct Engine {
     max_events: u64,
     closed: bool,
     discarding: bool,
+    strictness: Strictness,
+    drift: Vec<String>,
+}
+
+/// What a difference means that a change of code may well be meant to make: another input, duration or result.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Strictness {
+    /// It is told: see [`Engine::take_drift`].
+    #[default]
+    Tell,
+    /// The code does not fit.
+    Refuse,
 }
 
 impl Engine {
     /// A machine at the start of a run; `max_events` is the history's limit.
-    pub fn new(workflow_type: &str, seed: IdSeed, max_events: u64) -> Self {
+    pub fn new(workflow_type: &str, seed: IdSeed, max_events: u64, strictness: Strictness) -> Self {
         Self {
             scopes: Scopes::new(seed),
             seed,
@@ -77,7 +89,14 @@ impl Engine {
             max_events,
             closed: false,
             discarding: false,
+            strictness,
+            drift: Vec::new(),
         }
+    }
+
+    /// What replay has found so far that differs without being a mismatch; told once.
+    pub fn take_drift(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.drift)
     }
 
     /// Begins a turn.
@@ -408,6 +427,13 @@ impl Engine {
             if let Some(field) = super::matching::difference(&event.kind, &command) {
                 self.fault = Some(self.explain_mismatch(&event, &command, field));
                 return Err(Halted);
+            }
+            if let Some(drift) = super::drift::between(self.seed, &event.kind, &command) {
+                let explained = self.explain_drift(&event, &command, &drift);
+                match self.strictness {
+                    Strictness::Tell => self.drift.push(explained.to_string()),
+                    Strictness::Refuse => return Err(self.halt(explained)),
+                }
             }
             return Ok(Some(event.kind));
         }

@@ -58,6 +58,15 @@ pub struct BlockedView {
     pub retry_at: Option<Timestamp>,
 }
 
+/// Params of [`Inspect::instances_open`].
+#[derive(Debug, Clone)]
+pub struct OpenInstances {
+    /// Those after this workflow id; from the first if there is none.
+    pub after: Option<WorkflowId>,
+    /// At most this many.
+    pub limit: u32,
+}
+
 /// Params of [`Inspect::history_read`].
 #[derive(Debug, Clone, Copy)]
 pub struct HistoryRead {
@@ -86,6 +95,10 @@ pub trait Inspect: Send + Sync {
 
     /// One instance.
     async fn instance_view(&self, instance: InstanceId) -> ProviderResult<Option<InstanceView>>;
+
+    /// Open instances in order of the bytes of their workflow ids: a page. An instance that is open all the time that
+    /// somebody pages through them is found once.
+    async fn instances_open(&self, params: OpenInstances) -> ProviderResult<Vec<InstanceView>>;
 
     /// A page of a run's history.
     ///

@@ -23,7 +23,9 @@ pub use self::activity_queue::{
 };
 pub use self::error::{ErrorKind, ProviderError, ProviderResult};
 pub use self::inbox::{CancelRequest, Inbox, InboxMessage, InboxRead, MessageKind, SendOutcome};
-pub use self::inspect::{BlockedView, HistoryPage, HistoryRead, Inspect, InstanceRef, InstanceView};
+pub use self::inspect::{
+    BlockedView, HistoryPage, HistoryRead, Inspect, InstanceRef, InstanceView, OpenInstances,
+};
 pub use self::maintenance::{
     LeaseRenewal, LeaseState, Maintenance, PollHint, PollParams, SweepParams, SweepReport,
 };

@@ -36,7 +36,6 @@ pub(super) enum Order {
 }
 
 /// What a thread answers.
-#[expect(clippy::large_enum_variant, reason = "moved twice, and the large variant is the usual one")]
 pub(super) enum Answer {
     /// The run is not in the cache (any more).
     NeedHistory,
@@ -59,6 +58,8 @@ pub(super) struct LoadedRun {
     pub(super) has_tail: bool,
     pub(super) last_event_at: Timestamp,
     pub(super) next_timer: Option<Timestamp>,
+    /// Inputs, durations and results that are not what they were when they were recorded.
+    pub(super) drift: Vec<String>,
 }
 
 /// Does a job. `LiveRun` catches the panics of workflow code itself.
@@ -83,6 +84,7 @@ pub(super) fn perform(cache: &mut Cache, run: &JobRun, job: JobKind) -> Answer {
                 has_tail: live.has_tail(),
                 last_event_at: live.last_event_at(),
                 next_timer: live.next_timer(),
+                drift: live.take_drift(),
             };
             cache.put(run.instance, run_id, live);
             Answer::Loaded(loaded)

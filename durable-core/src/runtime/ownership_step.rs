@@ -1,6 +1,7 @@
 //! What is next for a run when nothing is under way for it.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use super::job::{Answer, JobKind};
 use super::message::Message;
@@ -123,7 +124,10 @@ impl Ownership {
                     run.take_back(sent);
                     owner.read_history(run);
                 }
-                Answer::Loaded(loaded) => run.in_memory(loaded),
+                Answer::Loaded(loaded) => {
+                    owner.tell_drift(run, &loaded.drift);
+                    run.in_memory(loaded);
+                }
                 Answer::Idle { next_timer } => {
                     run.pass = None;
                     run.has_tail = false;
@@ -151,6 +155,14 @@ impl Ownership {
                 }
             }
         });
+    }
+
+    /// Replay goes by what was recorded; the code would have asked otherwise, and somebody may want to know.
+    fn tell_drift(&self, run: &OwnedRun, drift: &[String]) {
+        for difference in drift {
+            self.shared.drift.fetch_add(1, Ordering::Relaxed);
+            tracing::warn!(workflow_id = %run.identity.workflow_id, "{difference}");
+        }
     }
 
     fn commit_failure(&mut self, run: &mut OwnedRun) {

@@ -1,7 +1,7 @@
 //! What all tasks of one worker share.
 
 use std::fmt;
-use std::sync::atomic::AtomicUsize;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -44,6 +44,8 @@ pub(super) struct Shared {
     pub(super) gate: Gate,
     /// Runs that this worker owns.
     pub(super) owned: AtomicUsize,
+    /// Differences that replay has found without a mismatch.
+    pub(super) drift: AtomicU64,
     /// Wakes this worker's poller.
     pub(super) poll_now: Arc<Notify>,
     /// No further claims.
@@ -90,6 +92,7 @@ impl Shared {
             poll_now,
             slots: Arc::new(Semaphore::new(parts.max_activities)),
             owned: AtomicUsize::new(0),
+            drift: AtomicU64::new(0),
             draining: CancellationToken::new(),
             aborting: CancellationToken::new(),
             stopped: CancellationToken::new(),

@@ -242,6 +242,12 @@ impl Worker {
         self.inner.running.shared.incarnation
     }
 
+    /// How often replay met another input, duration or result than was recorded. It goes by what was recorded, and logs
+    /// each; in strict replay it is a mismatch.
+    pub fn replay_differences(&self) -> u64 {
+        self.inner.running.shared.drift.load(std::sync::atomic::Ordering::Relaxed)
+    }
+
     /// Stops claiming, lets running attempts end within the grace, commits what they returned, releases
     /// every lease, and returns when it is quiet. Further calls wait for the same end.
     pub async fn shutdown(&self) {

@@ -32,7 +32,7 @@ pub use self::errors::{ActivityError, ActivityErrorKind, Cancelled, WorkflowErro
 pub use self::future::{Block, Durable, DurableFuture, block, check, durable};
 pub use self::join::{Held, Join, JoinAll, Tuple, join, join_all};
 pub use self::map_concurrent::{MapConcurrent, map_concurrent};
-pub use self::poll::{LiveRun, NextRun, RunIdentity, TaskFailure, TurnOutput};
+pub use self::poll::{LiveRun, NextRun, RunIdentity, RunOptions, TaskFailure, TurnOutput};
 pub use self::select::{Polled, Select, nothing_to_select, poll_branch, select};
 pub use self::spawn::TaskHandle;
 pub use self::timeout::{Timeout, TimeoutError};

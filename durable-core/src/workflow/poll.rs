@@ -8,7 +8,9 @@ use std::sync::Arc;
 use super::context::HaltedCode;
 use super::entry::{Start, WorkflowEntry};
 use super::run::RunCell;
-use crate::engine::{Delivery, Engine, Fault, OpenActivity, PastTurn, Tail, TurnSplitter, TurnStart};
+use crate::engine::{
+    Delivery, Engine, Fault, OpenActivity, PastTurn, Strictness, Tail, TurnSplitter, TurnStart,
+};
 use crate::history::{Event, EventKind, StartOptions};
 use crate::id::{BuildId, CommandId, EventId, IdSeed, RunId, WorkflowId};
 use crate::limits::HistoryLimits;
@@ -32,6 +34,21 @@ pub struct TaskFailure {
     pub reason: String,
     /// The turn's inputs as events, to be committed without commands: finished work is never lost.
     pub inputs: Vec<Event>,
+}
+
+/// How a run is replayed and how long its history may become.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct RunOptions {
+    /// How long its history may become.
+    pub limits: HistoryLimits,
+    /// What another input, duration or result means.
+    pub strictness: Strictness,
+}
+
+impl From<HistoryLimits> for RunOptions {
+    fn from(limits: HistoryLimits) -> Self {
+        Self { limits, ..Self::default() }
+    }
 }
 
 /// What a turn produced.
@@ -104,8 +121,9 @@ impl LiveRun {
         entry: Option<&Arc<dyn WorkflowEntry>>,
         identity: RunIdentity,
         events: Vec<Event>,
-        limits: HistoryLimits,
+        options: impl Into<RunOptions>,
     ) -> Result<Self, TaskFailure> {
+        let RunOptions { limits, strictness } = options.into();
         let fail = |reason: String| TaskFailure { reason, inputs: Vec::new() };
         let Some(EventKind::WorkflowExecutionStarted { seed, workflow_type, run_number, options, .. }) =
             events.first().map(|event| &event.kind)
@@ -125,7 +143,7 @@ impl LiveRun {
             )));
         }
         let seed = *seed;
-        let engine = Engine::new(workflow_type, seed, limits.max_events);
+        let engine = Engine::new(workflow_type, seed, limits.max_events, strictness);
         let mut live = Self {
             run: RunCell::new(identity, seed, engine),
             entry: entry.cloned(),
@@ -230,6 +248,11 @@ impl LiveRun {
             "workflow `{}` panicked: {text}; fix the code and deploy it, the run goes on by itself",
             self.name()
         )
+    }
+
+    /// What replay found that differs without being a mismatch; told once.
+    pub fn take_drift(&self) -> Vec<String> {
+        self.run.engine.borrow_mut().take_drift()
     }
 
     /// Id that the next new event gets.

@@ -169,6 +169,7 @@ macro_rules! conformance {
                 a_run_id_that_is_taken_fails_the_batch_whole,
                 any_legal_name_is_accepted,
                 a_type_that_is_no_name_is_refused_alone,
+                open_instances_are_listed_in_order_page_by_page,
             ]
         );
     };

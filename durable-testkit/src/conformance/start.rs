@@ -3,7 +3,8 @@
 use bytes::Bytes;
 use durable_core::id::{EventId, Incarnation, InstanceId, QueueName};
 use durable_core::provider::{
-    ActivityChange, Disposition, ErrorKind, IdPolicy, ProviderError, RunCommit, StartOutcome, Status,
+    ActivityChange, Disposition, ErrorKind, IdPolicy, OpenInstances, ProviderError, RunCommit, StartOutcome,
+    StartRun, Status,
 };
 
 use super::harness::{Harness, at, refused, rows};
@@ -202,5 +203,47 @@ pub async fn a_type_that_is_no_name_is_refused_alone(harness: &Harness) {
             RunCommit { activities: vec![ActivityChange::Insert(row)], ..Harness::commit_params(&run) };
         let error = refused(harness.commit(worker, commit, at(0)).await, ErrorKind::Invalid);
         assert!(error.to_string().starts_with("activity type "), "{error}");
+    }
+}
+
+/// G12: every open instance is listed once, in the order of the bytes of its workflow id, in pages of any size; a closed
+/// one is not, whatever else has its workflow id.
+pub async fn open_instances_are_listed_in_order_page_by_page(harness: &Harness) {
+    let names = ["b", "a", "B", "a/b", "\u{e9}", "\u{1f980}", "a b", "%"];
+    let worker = Incarnation::fresh();
+    for name in names.iter().chain(&["gone", "again"]) {
+        harness.start(name).await;
+    }
+    for run in harness.claim(worker, at(0)).await {
+        let closes = ["gone", "again"].contains(&run.workflow_id.as_str());
+        let disposition = if closes {
+            Disposition::Close { status: Status::Completed, outcome: Bytes::from_static(b"done") }
+        } else {
+            Disposition::Wait { wake_at: None }
+        };
+        let commit = RunCommit { disposition, ..Harness::commit_params(&run) };
+        harness.commit(worker, commit, at(0)).await.unwrap();
+    }
+    let again = StartRun { policy: IdPolicy::AllowAfterClose, ..Harness::start_params("again") };
+    let reopened = instance_of(&harness.start_with(again).await.unwrap());
+    let mut expected = [names.as_slice(), &["again"]].concat();
+    expected.sort_unstable();
+    for limit in [1, 2, 3, 100] {
+        let (mut found, mut after) = (Vec::new(), None);
+        loop {
+            let page = OpenInstances { after: after.clone(), limit };
+            let page = harness.provider().instances_open(page).await.unwrap();
+            assert!(page.len() <= limit as usize);
+            let Some(last) = page.last() else { break };
+            after = Some(last.workflow_id.clone());
+            found.extend(page);
+        }
+        let ids: Vec<_> = found.iter().map(|view| view.workflow_id.as_str()).collect();
+        assert_eq!(ids, expected, "in pages of {limit}");
+        for view in found {
+            let whole = harness.view(view.instance).await;
+            assert_eq!(format!("{view:?}"), format!("{whole:?}"));
+            assert_eq!(view.workflow_id.as_str() == "again", view.instance == reopened);
+        }
     }
 }

@@ -3,7 +3,9 @@
 use async_trait::async_trait;
 use durable_core::id::{InstanceId, WorkflowId};
 use durable_core::provider::check::{check_stored_rows, missing_events, unknown_run};
-use durable_core::provider::{BlockedView, HistoryPage, HistoryRead, Inspect, InstanceView, ProviderResult};
+use durable_core::provider::{
+    BlockedView, HistoryPage, HistoryRead, Inspect, InstanceView, OpenInstances, ProviderResult,
+};
 
 use super::MemoryProvider;
 use super::state::Instance;
@@ -16,6 +18,20 @@ impl Inspect for MemoryProvider {
 
     async fn instance_view(&self, instance: InstanceId) -> ProviderResult<Option<InstanceView>> {
         Ok(self.state().instances.get(&instance.0).map(|found| view(instance.0, found)))
+    }
+
+    async fn instances_open(&self, params: OpenInstances) -> ProviderResult<Vec<InstanceView>> {
+        let state = self.state();
+        let mut open: Vec<_> = state
+            .instances
+            .iter()
+            .filter(|(_, instance)| instance.status.is_open())
+            .filter(|(_, instance)| params.after.as_ref().is_none_or(|after| instance.workflow_id > *after))
+            .map(|(id, instance)| view(*id, instance))
+            .collect();
+        open.sort_by(|one, two| one.workflow_id.cmp(&two.workflow_id));
+        open.truncate(usize::try_from(params.limit).unwrap_or(usize::MAX));
+        Ok(open)
     }
 
     async fn history_read(&self, params: HistoryRead) -> ProviderResult<HistoryPage> {

@@ -5,9 +5,9 @@ use durable_core::id::{Incarnation, InstanceId, WorkflowId};
 use durable_core::provider::{
     ActivityClaim, ActivityOutcome, ActivityQueue, ActivityRetry, ActivitySettled, CancelRequest, Claimed,
     ClaimedActivity, CommitBatch, CommitReceipt, HistoryPage, HistoryRead, Inbox, InboxMessage, InboxRead,
-    Inspect, InstanceView, LeaseRenewal, LeaseState, Maintenance, PollHint, PollParams, Provider,
-    ProviderResult, Registered, Schema, SendOutcome, StartOutcome, StartRun, SweepParams, SweepReport,
-    WorkerRegistration, Workers, WorkflowClaim, WorkflowStore,
+    Inspect, InstanceView, LeaseRenewal, LeaseState, Maintenance, OpenInstances, PollHint, PollParams,
+    Provider, ProviderResult, Registered, Schema, SendOutcome, StartOutcome, StartRun, SweepParams,
+    SweepReport, WorkerRegistration, Workers, WorkflowClaim, WorkflowStore,
 };
 use durable_core::time::Timestamp;
 
@@ -94,6 +94,10 @@ impl<P: Provider> Maintenance for Gated<P> {
 impl<P: Provider> Inspect for Gated<P> {
     async fn instance_find(&self, id: &WorkflowId) -> ProviderResult<Option<InstanceView>> {
         self.gate.pass(self.process, "instance_find", || self.inner.instance_find(id)).await
+    }
+
+    async fn instances_open(&self, params: OpenInstances) -> ProviderResult<Vec<InstanceView>> {
+        self.gate.pass(self.process, "instances_open", || self.inner.instances_open(params.clone())).await
     }
 
     async fn instance_view(&self, id: InstanceId) -> ProviderResult<Option<InstanceView>> {
