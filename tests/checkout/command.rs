@@ -17,6 +17,11 @@ pub(crate) fn hello() -> Command {
     Command::new(executable("hello"))
 }
 
+/// The executable of the deploy under runs that are under way.
+pub(crate) fn upgrade() -> Command {
+    Command::new(executable("upgrade"))
+}
+
 /// Runs it to its end and returns what it printed.
 pub(crate) fn run(args: &[&str], data: &Path) -> Output {
     checkout().args(args).arg("--data").arg(data).output().unwrap()

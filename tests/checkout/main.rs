@@ -29,4 +29,5 @@ mod verify;
 mod command;
 mod hello;
 mod processes;
+mod upgrade;
 mod verifier;
